@@ -1,0 +1,22 @@
+import { fileURLToPath } from "node:url"
+import { defineConfig } from "vitest/config"
+
+const root = fileURLToPath(new URL("..", import.meta.url))
+
+export default defineConfig({
+  root,
+  resolve: {
+    alias: [
+      { find: /^eddy$/, replacement: `${root}src/index.ts` },
+      { find: /^eddy\/promise$/, replacement: `${root}src/promise.ts` },
+      { find: /^eddy\/testing$/, replacement: `${root}src/testing.ts` }
+    ]
+  },
+  test: {
+    include: ["test/**/*.test.ts"],
+    exclude: ["test/bench/**"],
+    pool: "forks",
+    testTimeout: 20_000,
+    coverage: { include: ["src/**"] }
+  }
+})

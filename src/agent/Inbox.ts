@@ -1,0 +1,88 @@
+/**
+ * Where a run's chunks come together: what the model says, what tools write, what the loop itself tells. One writer's
+ * order is kept; there is one reader, the loop.
+ *
+ * Writing is plain code. A reader that waits is not woken for each chunk: it wakes at the end of the current turn of the
+ * event loop, or as soon as the inbox is full, so that a fast model costs one wake-up per batch and a lone chunk waits for
+ * no more than that turn.
+ */
+import { Effect } from "effect"
+import type { Chunk } from "../protocol/Chunk.js"
+
+/** Chunks that the model may be ahead of the reader. */
+export const capacity = 64
+
+export class Inbox {
+  private chunks: Array<Chunk> = []
+  private reader: (() => void) | undefined
+  private turn: ReturnType<typeof setImmediate> | undefined
+  private writer: (() => void) | undefined
+  private isNotified = false
+  private isClosed = false
+
+  /** Adds a chunk; dropped when the run is over. */
+  readonly push = (chunk: Chunk): void => {
+    if (this.isClosed) return
+    this.chunks.push(chunk)
+    if (this.reader === undefined) return
+    if (this.chunks.length >= capacity) {
+      this.wake()
+    } else if (this.turn === undefined) {
+      this.turn = setImmediate(this.wake)
+    }
+  }
+
+  /** Something other than a chunk has happened: the reader looks at once. */
+  notify(): void {
+    this.isNotified = true
+    this.wake()
+  }
+
+  private readonly wake = (): void => {
+    if (this.turn !== undefined) clearImmediate(this.turn)
+    this.turn = undefined
+    const reader = this.reader
+    this.reader = undefined
+    reader?.()
+  }
+
+  /** Done when there is a chunk, or something has happened. */
+  readonly arrived: Effect.Effect<void> = Effect.async(resume => {
+    if (this.chunks.length > 0 || this.isNotified) return resume(Effect.void)
+    this.reader = () => resume(Effect.void)
+    return Effect.sync(() => {
+      this.reader = undefined
+      this.wake()
+    })
+  })
+
+  /** Everything that is there. */
+  take(): ReadonlyArray<Chunk> {
+    this.isNotified = false
+    const taken = this.chunks
+    if (taken.length > 0) this.chunks = []
+    const writer = this.writer
+    this.writer = undefined
+    writer?.()
+    return taken
+  }
+
+  get isFull(): boolean {
+    return this.chunks.length >= capacity
+  }
+
+  /** Settles when the reader has taken what is there, or the run is over. For one writer: the model's. */
+  drained(): Promise<void> {
+    return new Promise(resolve => {
+      if (this.isClosed) resolve()
+      else this.writer = resolve
+    })
+  }
+
+  /** The run is over: nobody reads, and nobody is held. */
+  close(): void {
+    this.isClosed = true
+    this.take()
+    this.wake()
+  }
+}

@@ -1,0 +1,30 @@
+/**
+ * The Effect face of eddy. Plain TypeScript uses `eddy/promise` instead.
+ *
+ * @since 0.1.0
+ */
+export * as Agent from "./agent/Agent.js"
+export type { Defaults, RunOptions, StopCondition } from "./agent/RunOptions.js"
+export * as AiSdk from "./model/AiSdk.js"
+export * as LanguageModel from "./model/LanguageModel.js"
+export * as ModelPart from "./model/ModelPart.js"
+export type {
+  FullOutput,
+  Response,
+  RunStatus,
+  Step,
+  Tripwire
+} from "./output/FullOutput.js"
+export * as ModelOutput from "./output/ModelOutput.js"
+export * as RunFold from "./output/RunFold.js"
+export * as Chunk from "./protocol/Chunk.js"
+export * as Conversation from "./protocol/Conversation.js"
+export * as Errors from "./protocol/Errors.js"
+export * as FinishReason from "./protocol/FinishReason.js"
+export * as Id from "./protocol/Id.js"
+export * as Json from "./protocol/Json.js"
+export * as Message from "./protocol/Message.js"
+export * as Usage from "./protocol/Usage.js"
+export * as Tool from "./tool/Tool.js"
+export type { DataPart, ToolContext } from "./tool/ToolContext.js"
+export * as ToolSchema from "./tool/ToolSchema.js"

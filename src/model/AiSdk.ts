@@ -1,0 +1,168 @@
+/**
+ * Language models of the AI SDK, specifications V2, V3 and V4, behind the model port. The provider packages stay the
+ * caller's: nothing of the AI SDK is imported here, types included.
+ *
+ * @since 0.1.0
+ */
+import { Effect, Predicate } from "effect"
+import { InvalidConfiguration, ModelError } from "../protocol/Errors.js"
+import { describe } from "./aiSdkFailure.js"
+import { normalize } from "./aiSdkParts.js"
+import { makePrompt } from "./aiSdkPrompt.js"
+import type * as Types from "./aiSdkTypes.js"
+import { versions } from "./aiSdkTypes.js"
+import type { LanguageModel, ModelAnswer, ModelRequest, ToolChoice, ToolDefinition } from "./LanguageModel.js"
+
+/**
+ * Any AI SDK language model of specification V2, V3 or V4, as a provider package makes it: `openai("gpt-5")`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type AiSdkModel = Types.AiSdkModel
+
+/**
+ * Options of one call of an {@link AiSdkModel}, as far as they are used here.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type AiSdkCallOptions = Types.AiSdkCallOptions
+
+/**
+ * What a call of an {@link AiSdkModel} comes to.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type AiSdkStreamResult = Types.AiSdkStreamResult
+
+const functionTool = ({ name, description, inputSchema }: ToolDefinition): object => ({
+  type: "function",
+  name,
+  ...(description === undefined ? {} : { description }),
+  inputSchema
+})
+
+const toolChoice = (choice: ToolChoice): { readonly type: string; readonly toolName?: string } =>
+  typeof choice === "string" ? { type: choice } : choice
+
+/** Without tools there is neither a list nor a choice: some providers refuse an empty list. */
+const toolOptions = (request: ModelRequest): Pick<AiSdkCallOptions, "tools" | "toolChoice"> => ({
+  ...(request.tools.length === 0 ? {} : { tools: request.tools.map(functionTool) }),
+  ...(request.tools.length === 0 || request.toolChoice === undefined
+    ? {}
+    : { toolChoice: toolChoice(request.toolChoice) })
+})
+
+/** Copies, because providers may change what they are given. */
+const settingOptions = ({ settings = {}, providerOptions }: ModelRequest): Partial<AiSdkCallOptions> => ({
+  ...settings,
+  ...(settings.stopSequences === undefined ? {} : { stopSequences: [...settings.stopSequences] }),
+  ...(settings.headers === undefined ? {} : { headers: { ...settings.headers } }),
+  ...(providerOptions === undefined ? {} : { providerOptions })
+})
+
+const nothing = (): void => undefined
+
+/** Ends a stream that nobody reads. A locked one belongs to its reader. */
+const discard = (stream: ReadableStream<unknown>): void => {
+  if (!stream.locked) stream.cancel().catch(nothing)
+}
+
+/** One call: the signal that stops it, and its stream once there is one. */
+class Call {
+  readonly controller = new AbortController()
+  stream: ReadableStream<unknown> | undefined
+
+  /** Stops the provider; a stream that comes later, or was never read, is cancelled. Harmless after the end. */
+  readonly stop = Effect.sync(() => {
+    this.controller.abort()
+    if (this.stream !== undefined) discard(this.stream)
+  })
+
+  /** Takes the stream of a result, whenever it comes. */
+  accept(result: AiSdkStreamResult): void {
+    if (!isStreamResult(result)) throw new TypeError("The provider answered without a stream.")
+    this.stream = result.stream
+    if (this.controller.signal.aborted) discard(result.stream)
+  }
+}
+
+const isStreamResult = (result: unknown): boolean =>
+  Predicate.hasProperty(result, "stream") && Predicate.hasProperty(result.stream, "getReader")
+
+/** Begins a call. Interruption does not wait for a provider that ignores its signal. */
+const begin = (
+  model: AiSdkModel,
+  call: Call,
+  options: AiSdkCallOptions
+): Effect.Effect<AiSdkStreamResult, ModelError> =>
+  Effect.async<AiSdkStreamResult, ModelError>(resume => {
+    // Inside a promise, a `doStream` that throws before it returns one is a rejection like any other.
+    new Promise<AiSdkStreamResult>(resolve => resolve(model.doStream(options)))
+      .then(result => {
+        call.accept(result)
+        resume(Effect.succeed(result))
+      })
+      .catch(cause => resume(Effect.fail(requestFailure(model, cause))))
+  }).pipe(Effect.onInterrupt(() => call.stop))
+
+const requestFailure = ({ provider, modelId }: AiSdkModel, cause: unknown): ModelError =>
+  new ModelError({ reason: "request", provider, modelId, ...describe(cause), cause })
+
+const answerOf = ({ stream, request, response }: AiSdkStreamResult): ModelAnswer => ({
+  source: stream,
+  normalize,
+  ...(request?.body === undefined ? {} : { requestBody: request.body }),
+  ...(response?.headers === undefined ? {} : { responseHeaders: response.headers })
+})
+
+const check = (model: unknown): void => {
+  const version = Predicate.hasProperty(model, "specificationVersion")
+    ? model.specificationVersion
+    : undefined
+  if (versions.some(known => known === version)) return
+  const found =
+    version === undefined ? "no specificationVersion" : `specificationVersion "${String(version)}"`
+  throw new InvalidConfiguration({
+    field: "model.specificationVersion",
+    message: `The model has ${found}; eddy reads AI SDK specifications v2, v3 and v4. Pass a language model of a provider package such as @ai-sdk/openai, in a version that implements one of them.`
+  })
+}
+
+/**
+ * An AI SDK language model as a {@link LanguageModel}. Throws `InvalidConfiguration` when the model implements none of the
+ * specifications V2, V3 and V4.
+ *
+ * `answer` fails with a `ModelError` of reason `request` when `doStream` throws or rejects; what goes wrong later is for
+ * the reader of the answer: an `error` part, or a source that fails. Interruption takes effect at once, whatever the
+ * provider makes of its abort signal: a stream that it hands over too late is cancelled. The signal is aborted when the
+ * scope closes, and a stream that was not read is cancelled then.
+ *
+ * When the provider's body ends too early, what comes depends on the provider package: an `error` part and a `finish`
+ * with reason `error`; a `finish` with reason `other` whose `rawReason` is absent or `interrupted`; or no `finish`.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const make = (model: AiSdkModel): LanguageModel => {
+  check(model)
+  const { provider, modelId, specificationVersion } = model
+  const prompt = makePrompt(specificationVersion, provider)
+  const answer = Effect.fnUntraced(function* (request: ModelRequest) {
+    const call = yield* Effect.acquireRelease(
+      Effect.sync(() => new Call()),
+      call => call.stop
+    )
+    const result = yield* begin(model, call, {
+      ...settingOptions(request),
+      ...toolOptions(request),
+      prompt: prompt(request.messages),
+      includeRawChunks: request.includeRawChunks,
+      abortSignal: call.controller.signal
+    })
+    return answerOf(result)
+  })
+  return { provider, modelId, answer }
+}

@@ -1,0 +1,249 @@
+/**
+ * One model answer as it is read: parts in, chunks out, and a record of what was said.
+ *
+ * A plain synchronous reducer, because it runs once per token. It holds the grammar of a step's content whatever the
+ * provider does: every start has one end, ids are unique in the run, a call is told once and complete, a second finish
+ * is merged into the first, and nothing but usage counts after it.
+ *
+ * @since 0.1.0
+ */
+import type { Chunk, RequestInfo, ResponseInfo, Warning } from "../protocol/Chunk.js"
+import type { AnswerReason } from "../protocol/FinishReason.js"
+import { type ProviderMetadata, toBase64 } from "../protocol/Json.js"
+import type { AssistantMessage, ToolCallPart, ToolResultPart } from "../protocol/Message.js"
+import * as Usage from "../protocol/Usage.js"
+import { type Block, Blocks } from "./answerBlocks.js"
+import { type AnsweredCall, Calls } from "./answerCalls.js"
+import type * as ModelPart from "./ModelPart.js"
+import { mergeMetadata, metadataField } from "./providerMetadata.js"
+import type { RunIds } from "./RunIds.js"
+
+export type { AnsweredCall } from "./answerCalls.js"
+
+/** What an answer needs to know of its run. @since 0.1.0 @category models */
+export interface AnswerOptions {
+  readonly runId: string
+  readonly messageId: string
+  readonly ids: RunIds
+  /** A fresh id for a call that the provider gave none. */
+  readonly makeCallId: () => string
+  readonly includeRawChunks: boolean
+  readonly emit: (chunk: Chunk) => void
+}
+
+interface Finished {
+  readonly reason: AnswerReason
+  readonly rawReason?: string | undefined
+}
+
+/** An answer in progress. Made by `Answer.make`. @since 0.1.0 @category models */
+export class Answer {
+  /** The request, as `step-start` tells it; set before the first part. */
+  request: RequestInfo = {}
+  usage: Usage.Usage = Usage.empty
+  warnings: ReadonlyArray<Warning> = []
+  /** Begins with the headers, where the provider has some. */
+  response: ResponseInfo = {}
+  providerMetadata: ProviderMetadata | undefined
+  /** What an error part said, wrapped so that `undefined` is a failure too. */
+  failure: { readonly error: unknown } | undefined
+  /** Set by the first finish part. */
+  finished: Finished | undefined
+
+  private hasBegun = false
+  private readonly content: Array<Block | ToolCallPart | ToolResultPart | AssistantFile> = []
+  private readonly blocks: Blocks
+  private readonly toolCalls: Calls
+
+  constructor(private readonly options: AnswerOptions) {
+    const { emit, ids, makeCallId, runId } = options
+    this.blocks = new Blocks(runId, ids, emit, block => this.content.push(block))
+    this.toolCalls = new Calls(runId, ids, makeCallId, emit, part => this.content.push(part))
+  }
+
+  /** The complete calls, in the order of the answer. */
+  get calls(): ReadonlyArray<AnsweredCall> {
+    return this.toolCalls.made
+  }
+
+  /** All text of the answer so far, blocks in order. */
+  get text(): string {
+    return this.content.map(part => ("sourceId" in part && part.type === "text" ? part.text : "")).join("")
+  }
+
+  /** Whether anything of the answer was shown. */
+  get isEmpty(): boolean {
+    return this.content.length === 0
+  }
+
+  /** Tells that the step has started, once; the first part does it by itself. */
+  begin(): void {
+    if (this.hasBegun) return
+    this.hasBegun = true
+    const { emit, messageId, runId } = this.options
+    const warnings = this.warnings.length === 0 ? {} : { warnings: this.warnings }
+    emit({
+      type: "step-start",
+      runId,
+      from: "AGENT",
+      payload: { messageId, request: this.request, ...warnings }
+    })
+  }
+
+  /** Takes the next part. */
+  accept(part: ModelPart.ModelPart): void {
+    if (part.type === "text-delta" || part.type === "reasoning-delta") {
+      if (!this.hasBegun) this.begin()
+      if (this.finished === undefined) this.blocks.delta(part)
+      return
+    }
+    if (part.type === "stream-start") {
+      this.warnings = [...this.warnings, ...part.warnings]
+      return
+    }
+    this.begin()
+    if (part.type === "finish") {
+      this.finish(part)
+    } else if (part.type === "error") {
+      this.failure ??= { error: part.error }
+    } else if (this.finished === undefined) {
+      this.acceptContent(part)
+    }
+  }
+
+  private acceptContent(
+    part: Exclude<ModelPart.ModelPart, { readonly type: "finish" | "error" | "stream-start" }>
+  ) {
+    switch (part.type) {
+      case "text-start":
+      case "text-end":
+      case "reasoning-start":
+      case "reasoning-end":
+        return this.blocks.edge(part)
+      case "text-delta":
+      case "reasoning-delta":
+        return this.blocks.delta(part)
+      case "tool-input-start":
+        return this.toolCalls.start(part)
+      case "tool-input-delta":
+        return this.toolCalls.delta(part)
+      case "tool-input-end":
+        return this.toolCalls.end(part)
+      case "tool-call":
+        return this.toolCalls.call(part)
+      case "tool-result":
+        return this.toolCalls.result(part)
+      case "source":
+        return this.source(part)
+      case "file":
+        return this.file(part)
+      case "response-metadata":
+        return this.responseMetadata(part)
+      case "raw":
+        return this.raw(part)
+    }
+  }
+
+  /** The first specific reason wins; of usage the last figures. */
+  private finish(part: ModelPart.Finish): void {
+    if (this.finished === undefined || this.finished.reason === "other") {
+      this.finished = { reason: part.reason, rawReason: part.rawReason }
+    }
+    this.usage = Usage.replace(this.usage, part.usage)
+    this.providerMetadata = mergeMetadata(this.providerMetadata, part.providerMetadata)
+  }
+
+  private source(part: ModelPart.Source): void {
+    const { emit, ids, runId } = this.options
+    const payload = {
+      id: ids.unique(part.id),
+      sourceType: part.sourceType,
+      title: part.title ?? "",
+      ...(part.mediaType === undefined ? {} : { mimeType: part.mediaType }),
+      ...(part.filename === undefined ? {} : { filename: part.filename }),
+      ...(part.url === undefined ? {} : { url: part.url }),
+      ...metadataField(part.providerMetadata)
+    }
+    emit({ type: "source", runId, from: "AGENT", payload })
+  }
+
+  private file(part: ModelPart.File): void {
+    const { emit, runId } = this.options
+    const { data, mediaType } = part
+    const base64 = typeof data === "string" ? { base64: data } : {}
+    emit({ type: "file", runId, from: "AGENT", payload: { data, ...base64, mimeType: mediaType } })
+    this.content.push({ type: "file", data, mediaType, providerMetadata: part.providerMetadata })
+  }
+
+  private responseMetadata(part: ModelPart.ResponseMetadata): void {
+    const { emit, runId } = this.options
+    const { id, modelId, timestamp } = part
+    const said: ResponseInfo = {
+      ...(id === undefined ? {} : { id }),
+      ...(modelId === undefined ? {} : { modelId }),
+      ...(timestamp === undefined ? {} : { timestamp })
+    }
+    this.response = { ...this.response, ...said }
+    emit({ type: "response-metadata", runId, from: "AGENT", payload: this.response })
+  }
+
+  private raw(part: ModelPart.Raw): void {
+    const { emit, includeRawChunks, runId } = this.options
+    if (!includeRawChunks) return
+    const { value } = part
+    const isRecord = typeof value === "object" && value !== null && !Array.isArray(value)
+    emit({ type: "raw", runId, from: "AGENT", payload: isRecord ? { ...value } : { value } })
+  }
+
+  /** Whether the answer ends in the middle of a call's arguments. */
+  get isTorn(): boolean {
+    return this.toolCalls.hasTornDraft()
+  }
+
+  /**
+   * The answer is over: ends what is open. With `isComplete`, a call whose arguments were written but never sent as a call
+   * becomes one. Tells the start of the step when nothing has yet.
+   */
+  close(isComplete: boolean): void {
+    this.begin()
+    this.blocks.close()
+    this.toolCalls.close(isComplete)
+  }
+
+  /**
+   * What the model said, for the next prompt; `undefined` when it said nothing. Of an answer that was cut off, reasoning
+   * without a signature is left out: providers refuse to read it again.
+   */
+  toMessage(isComplete: boolean): AssistantMessage | undefined {
+    const parts: Array<AssistantMessage["content"][number]> = []
+    for (const entry of this.content) {
+      if ("sourceId" in entry) {
+        const part = entry.toPart()
+        const isUnsigned = entry.type === "reasoning" && entry.signature === undefined
+        if (part !== undefined && (isComplete || !isUnsigned)) parts.push(part)
+      } else if (entry.type === "file") {
+        parts.push(fileToPart(entry))
+      } else {
+        parts.push(entry)
+      }
+    }
+    return parts.length === 0 ? undefined : { role: "assistant", content: parts }
+  }
+}
+
+interface AssistantFile {
+  readonly type: "file"
+  readonly data: string | Uint8Array
+  readonly mediaType: string
+  readonly providerMetadata: ProviderMetadata | undefined
+}
+
+const fileToPart = (file: AssistantFile): AssistantMessage["content"][number] => ({
+  type: "file",
+  data: typeof file.data === "string" ? file.data : toBase64(file.data),
+  mediaType: file.mediaType,
+  ...(file.providerMetadata === undefined ? {} : { providerOptions: file.providerMetadata })
+})
+
+/** An answer of no part yet. @since 0.1.0 @category constructors */
+export const make = (options: AnswerOptions): Answer => new Answer(options)

@@ -1,0 +1,21 @@
+/**
+ * Ids within one run. A provider that calls every block "0" does not get away with it: the second "0" of a run becomes
+ * "0:2".
+ */
+
+/** Hands out ids that are unique in a run and as near to the wanted ones as can be. */
+export interface RunIds {
+  readonly unique: (wanted: string) => string
+}
+
+export const make = (): RunIds => {
+  const taken = new Map<string, number>()
+  const unique = (wanted: string): string => {
+    const count = (taken.get(wanted) ?? 0) + 1
+    taken.set(wanted, count)
+    if (count === 1) return wanted
+    const candidate = `${wanted}:${count}`
+    return taken.has(candidate) ? unique(wanted) : unique(candidate)
+  }
+  return { unique }
+}

@@ -1,0 +1,35 @@
+/** What may be told of a failure that came from an AI SDK provider. */
+import { Predicate } from "effect"
+import { wellFormed } from "../protocol/Json.js"
+
+export interface FailureInfo {
+  readonly message: string
+  readonly statusCode?: number
+  readonly isRetryable?: boolean
+}
+
+/** These quote what they could not read, that is the body, in their messages. */
+const quotingErrors: Readonly<Record<string, string>> = {
+  AI_JSONParseError: "The provider sent something that is no JSON.",
+  AI_TypeValidationError: "The provider sent JSON of an unexpected shape."
+}
+
+/**
+ * Message, status and whether to try again. A message is one that was meant as one: an object is never printed, as it may
+ * hold headers or a body, and stacks that some transports append to a message are cut off.
+ */
+export const describe = (failure: unknown): FailureInfo => {
+  const fields: { readonly [key: string | symbol]: unknown } = Predicate.isRecord(failure) ? failure : {}
+  const { name, message, statusCode, isRetryable } = fields
+  const status = typeof statusCode === "number" ? { statusCode } : {}
+  const quoted = typeof name === "string" ? quotingErrors[name] : undefined
+  const said = quoted ?? (typeof failure === "string" ? failure : typeof message === "string" ? message : "")
+  const [sentence = ""] = said.split(/\n\s+at /, 1)
+  const fallback =
+    "statusCode" in status ? `The model call failed with status ${statusCode}.` : "The model call failed."
+  return {
+    message: sentence.trim() === "" ? fallback : wellFormed(sentence),
+    ...status,
+    ...(typeof isRetryable === "boolean" ? { isRetryable } : {})
+  }
+}

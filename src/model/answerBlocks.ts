@@ -1,0 +1,158 @@
+/**
+ * Blocks of text and reasoning of one answer: opens what the provider never opened, closes what it left open, drops empty
+ * deltas, joins surrogate pairs that were cut in two, and emits a signature when one comes.
+ */
+import type { Chunk } from "../protocol/Chunk.js"
+import type { ProviderMetadata } from "../protocol/Json.js"
+import type { ReasoningPart, TextPart } from "../protocol/Message.js"
+import type { BlockDelta, BlockEdge } from "./ModelPart.js"
+import { mergeMetadata, metadataField, signatureOf } from "./providerMetadata.js"
+import type { RunIds } from "./RunIds.js"
+
+type BlockType = "text" | "reasoning"
+
+/** One block, from its start on. */
+export class Block {
+  text = ""
+  isOpen = true
+  signature: string | undefined
+  metadata: ProviderMetadata | undefined
+  /** The first half of a surrogate pair, kept until the second comes. */
+  half = ""
+
+  constructor(
+    readonly type: BlockType,
+    readonly sourceId: string,
+    readonly id: string
+  ) {}
+
+  /** The part of the next prompt. `undefined` for a block that says nothing. */
+  toPart(): TextPart | ReasoningPart | undefined {
+    const options = this.metadata === undefined ? {} : { providerOptions: this.metadata }
+    if (this.text === "" && this.metadata === undefined) return undefined
+    return { type: this.type, text: this.text, ...options }
+  }
+}
+
+/** A delta without lone surrogates; an unpaired first half at its end goes into `block.half`. */
+const join = (block: Block, delta: string): string => {
+  if (block.half === "" && delta.isWellFormed()) return delta
+  const text = block.half + delta
+  block.half = ""
+  const last = text.charCodeAt(text.length - 1)
+  if (last < 0xd800 || last > 0xdbff) return text.toWellFormed()
+  block.half = text.slice(-1)
+  return text.slice(0, -1).toWellFormed()
+}
+
+/** The blocks of one answer. */
+export class Blocks {
+  private readonly open = new Map<string, Block>()
+  /** The block of the last delta: deltas of one block come in a row. */
+  private current: Block | undefined
+
+  constructor(
+    private readonly runId: string,
+    private readonly ids: RunIds,
+    private readonly emit: (chunk: Chunk) => void,
+    private readonly began: (block: Block) => void
+  ) {}
+
+  delta(part: BlockDelta): void {
+    const type: BlockType = part.type === "text-delta" ? "text" : "reasoning"
+    let block = this.current
+    if (block === undefined || block.sourceId !== part.id || block.type !== type) {
+      // An empty delta opens nothing.
+      if (!part.delta && part.providerMetadata === undefined) return
+      block = this.open.get(`${type} ${part.id}`) ?? this.begin(type, part.id, undefined)
+      this.current = block
+    }
+    const text = part.delta ? join(block, part.delta) : ""
+    if (part.providerMetadata === undefined) {
+      if (text !== "") this.say(block, text, undefined)
+      return
+    }
+    block.metadata = mergeMetadata(block.metadata, part.providerMetadata)
+    const isSigned = this.sign(block, part.providerMetadata)
+    if (text !== "" || !isSigned) this.say(block, text, part.providerMetadata)
+  }
+
+  private say(block: Block, text: string, metadata: ProviderMetadata | undefined): void {
+    block.text += text
+    const { runId } = this
+    if (metadata !== undefined) {
+      const payload = { id: block.id, text, providerMetadata: metadata }
+      this.emit({ type: `${block.type}-delta`, runId, from: "AGENT", payload })
+    } else if (block.type === "text") {
+      this.emit({ type: "text-delta", runId, from: "AGENT", payload: { id: block.id, text } })
+    } else {
+      this.emit({ type: "reasoning-delta", runId, from: "AGENT", payload: { id: block.id, text } })
+    }
+  }
+
+  edge(part: BlockEdge): void {
+    const type: BlockType = part.type === "text-start" || part.type === "text-end" ? "text" : "reasoning"
+    const block = this.open.get(`${type} ${part.id}`)
+    if (part.type === "text-end" || part.type === "reasoning-end") {
+      if (block !== undefined) this.end(block, part.providerMetadata)
+      return
+    }
+    // A second start of an open block: the provider left the first one open.
+    if (block !== undefined) this.end(block, undefined)
+    this.begin(type, part.id, part.providerMetadata)
+  }
+
+  private begin(type: BlockType, sourceId: string, metadata: ProviderMetadata | undefined): Block {
+    const block = new Block(type, sourceId, this.ids.unique(sourceId))
+    block.metadata = metadata
+    this.open.set(`${type} ${sourceId}`, block)
+    this.began(block)
+    const { runId } = this
+    const payload = { id: block.id, ...metadataField(metadata) }
+    if (type === "text") {
+      this.emit({ type: "text-start", runId, from: "AGENT", payload })
+    } else {
+      const signature = signatureOf(metadata)
+      const signed = signature === undefined ? payload : { ...payload, signature }
+      this.emit({ type: "reasoning-start", runId, from: "AGENT", payload: signed })
+      this.sign(block, metadata)
+    }
+    return block
+  }
+
+  /** Whether a new signature was told. */
+  private sign(block: Block, metadata: ProviderMetadata | undefined): boolean {
+    if (block.type === "text") return false
+    const signature = signatureOf(metadata)
+    if (signature === undefined || signature === block.signature) return false
+    block.signature = signature
+    const payload = { id: block.id, signature, ...metadataField(metadata) }
+    this.emit({ type: "reasoning-signature", runId: this.runId, from: "AGENT", payload })
+    return true
+  }
+
+  private end(block: Block, metadata: ProviderMetadata | undefined): void {
+    if (block.half !== "") {
+      block.half = ""
+      this.say(block, "\uFFFD", undefined)
+    }
+    block.metadata = mergeMetadata(block.metadata, metadata)
+    this.sign(block, metadata)
+    block.isOpen = false
+    this.open.delete(`${block.type} ${block.sourceId}`)
+    if (this.current === block) this.current = undefined
+    const { runId } = this
+    const payload = { id: block.id, ...metadataField(metadata) }
+    if (block.type === "text") {
+      this.emit({ type: "text-end", runId, from: "AGENT", payload })
+    } else {
+      const signed = block.signature === undefined ? payload : { ...payload, signature: block.signature }
+      this.emit({ type: "reasoning-end", runId, from: "AGENT", payload: signed })
+    }
+  }
+
+  /** Ends every block that is still open. */
+  close(): void {
+    for (const block of [...this.open.values()]) this.end(block, undefined)
+  }
+}

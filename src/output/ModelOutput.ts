@@ -1,0 +1,144 @@
+/**
+ * The output of a run that is already going: streams that any number of readers may open at any time, each from the first
+ * chunk, and effects that wait for the end.
+ *
+ * Asking for a value, or running one of its effects, wants the whole run; reading a stream wants as much as is read.
+ *
+ * @since 0.1.0
+ */
+import { Chunk as Batch, Effect, Option, Stream } from "effect"
+import type { Chunk, Of, RequestInfo, ToolCall, ToolResult, Warning } from "../protocol/Chunk.js"
+import { type AgentError, isAgentError, RunAborted } from "../protocol/Errors.js"
+import type { FinishReason } from "../protocol/FinishReason.js"
+import type { ProviderMetadata } from "../protocol/Json.js"
+import type { Usage } from "../protocol/Usage.js"
+import type { FullOutput, Response, RunStatus, Step, Tripwire } from "./FullOutput.js"
+import type { Cursor } from "./RunLog.js"
+import type { RunRecord } from "./RunRecord.js"
+
+/** Chunks that a reader takes at once. */
+const batchSize = 64
+
+/** Everything that is there, or a wait for more: one Effect per batch. */
+const pull = (cursor: Cursor): Effect.Effect<Batch.Chunk<Chunk>, Option.Option<never>> =>
+  Effect.suspend(() => {
+    const chunks: Array<Chunk> = []
+    if (cursor.drain(batchSize, chunk => chunks.push(chunk)) > 0) {
+      return Effect.succeed(Batch.unsafeFromArray(chunks))
+    }
+    if (cursor.isDone()) return Effect.fail(Option.none())
+    return Effect.zipRight(
+      Effect.async<void>(resume => cursor.wait(() => resume(Effect.void))),
+      pull(cursor)
+    )
+  })
+
+/** Reads a record from its first chunk. @since 0.1.0 @category streams */
+export const read = (record: RunRecord): Stream.Stream<Chunk> =>
+  Stream.unwrapScoped(
+    Effect.acquireRelease(
+      Effect.sync(() => record.log.open()),
+      cursor => Effect.sync(() => cursor.close())
+    ).pipe(Effect.map(cursor => Stream.repeatEffectChunkOption(pull(cursor))))
+  )
+
+/**
+ * The output of one run.
+ *
+ * `A` is what a value is read from; every effect settles from the run's one cause: it succeeds when the run did, fails with
+ * the run's error when it failed or was aborted, and has what was said so far after a tripwire or a suspension.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface ModelOutput {
+  readonly runId: string
+  /** Every chunk. Fails, after `finish`, with the error of a run that failed. */
+  readonly fullStream: Stream.Stream<Chunk, AgentError>
+  /** Text deltas only. */
+  readonly textStream: Stream.Stream<string, AgentError>
+  readonly text: Effect.Effect<string, AgentError>
+  /** `""` when there is none. */
+  readonly reasoning: Effect.Effect<string, AgentError>
+  /** Absent when there is none. */
+  readonly reasoningText: Effect.Effect<Option.Option<string>, AgentError>
+  readonly toolCalls: Effect.Effect<ReadonlyArray<ToolCall>, AgentError>
+  readonly toolResults: Effect.Effect<ReadonlyArray<ToolResult>, AgentError>
+  readonly usage: Effect.Effect<Usage, AgentError>
+  readonly totalUsage: Effect.Effect<Usage, AgentError>
+  /** Never fails: a run that failed ended with `error`. */
+  readonly finishReason: Effect.Effect<FinishReason>
+  readonly response: Effect.Effect<Response, AgentError>
+  readonly steps: Effect.Effect<ReadonlyArray<Step>, AgentError>
+  readonly sources: Effect.Effect<ReadonlyArray<Of<"source">>, AgentError>
+  readonly files: Effect.Effect<ReadonlyArray<Of<"file">>, AgentError>
+  readonly warnings: Effect.Effect<ReadonlyArray<Warning>, AgentError>
+  readonly request: Effect.Effect<RequestInfo, AgentError>
+  readonly providerMetadata: Effect.Effect<Option.Option<ProviderMetadata>, AgentError>
+  /** Everything; never fails: a run that failed has what was said until then, with `error`. */
+  readonly fullOutput: Effect.Effect<FullOutput>
+  /** Done when the run is; hands out nothing. Fails like `text`. */
+  readonly drain: Effect.Effect<void, AgentError>
+  /** Where the run stands now. */
+  readonly status: Effect.Effect<RunStatus>
+  /** Why a processor stopped the run, once it has. */
+  readonly tripwire: Effect.Effect<Option.Option<Tripwire>>
+  /** Stops the run; the first call counts. Does not wait for its end. */
+  readonly abort: (reason?: unknown) => Effect.Effect<void>
+}
+
+/** The error of a run that has no values: it failed, or was stopped. @since 0.1.0 @category conversions */
+export const failureOf = (full: FullOutput): Error | undefined =>
+  full.status === "failed" || full.status === "aborted"
+    ? (full.error ?? new RunAborted({ message: "The run was interrupted before it had finished." }))
+    : undefined
+
+/** Fails when the run did; dies with what the run died with. */
+const check = (full: FullOutput): Effect.Effect<FullOutput, AgentError> => {
+  const error = failureOf(full)
+  if (error === undefined) return Effect.succeed(full)
+  return isAgentError(error) ? Effect.fail(error) : Effect.die(error)
+}
+
+/** The output over a record; `abort` stops its run. @since 0.1.0 @category constructors */
+export const make = (record: RunRecord, abort: (reason?: unknown) => void): ModelOutput => {
+  const fullOutput = Effect.async<FullOutput>(resume => {
+    record.log.wantAll()
+    record.onSettled(full => resume(Effect.succeed(full)))
+  })
+  const settled = Effect.flatMap(fullOutput, check)
+  const value = <A>(pick: (full: FullOutput) => A): Effect.Effect<A, AgentError> => Effect.map(settled, pick)
+  const failedEnd = Effect.suspend(() =>
+    record.settled?.status === "failed" ? Effect.asVoid(check(record.settled)) : Effect.void
+  )
+  const fullStream = Stream.concat(read(record), Stream.drain(Stream.fromEffect(failedEnd)))
+  return {
+    runId: record.runId,
+    fullStream,
+    textStream: Stream.mapChunks(fullStream, batch =>
+      Batch.filterMap(batch, chunk =>
+        chunk.type === "text-delta" ? Option.some(chunk.payload.text) : Option.none()
+      )
+    ),
+    text: value(full => full.text),
+    reasoning: value(full => full.reasoning ?? ""),
+    reasoningText: value(full => Option.fromNullable(full.reasoning)),
+    toolCalls: value(full => full.toolCalls),
+    toolResults: value(full => full.toolResults),
+    usage: value(full => full.usage),
+    totalUsage: value(full => full.totalUsage),
+    finishReason: Effect.map(fullOutput, full => full.finishReason ?? "other"),
+    response: value(full => full.response),
+    steps: value(full => full.steps),
+    sources: value(full => full.sources),
+    files: value(full => full.files),
+    warnings: value(full => full.warnings),
+    request: value(full => full.request),
+    providerMetadata: value(full => Option.fromNullable(full.providerMetadata)),
+    fullOutput,
+    drain: Effect.asVoid(settled),
+    status: Effect.sync(() => record.settled?.status ?? record.fold.status),
+    tripwire: Effect.sync(() => Option.fromNullable(record.fold.tripped)),
+    abort: reason => Effect.sync(() => abort(reason))
+  }
+}

@@ -1,0 +1,252 @@
+/**
+ * What a run has said so far: a fold over its chunks, without effects or time.
+ *
+ * It is total: any sequence of chunks gives an answer, also a run that was cut off. Text of a step that has finished comes
+ * from its `step-finish`, so that a step costs one string however many deltas it had.
+ *
+ * @since 0.1.0
+ */
+import type { Chunk, Of, RequestInfo, ToolCall, ToolResult, Warning } from "../protocol/Chunk.js"
+import { RunAborted } from "../protocol/Errors.js"
+import type { FinishReason } from "../protocol/FinishReason.js"
+import { messageOf, type ProviderMetadata } from "../protocol/Json.js"
+import * as Usage from "../protocol/Usage.js"
+import type { FullOutput, Response, RunStatus, Step, Tripwire } from "./FullOutput.js"
+
+/** The part of a run since the last `step-finish`. */
+interface OpenStep {
+  text: string
+  reasoning: string
+  toolCalls: Array<ToolCall>
+  toolResults: Array<ToolResult>
+  toolErrors: Array<Of<"tool-error">>
+  sources: Array<Of<"source">>
+  files: Array<Of<"file">>
+  warnings: ReadonlyArray<Warning>
+  request: RequestInfo
+}
+
+const openStep = (): OpenStep => ({
+  text: "",
+  reasoning: "",
+  toolCalls: [],
+  toolResults: [],
+  toolErrors: [],
+  sources: [],
+  files: [],
+  warnings: [],
+  request: {}
+})
+
+const inCallOrder = <Outcome extends { readonly payload: { readonly toolCallId: string } }>(
+  outcomes: ReadonlyArray<Outcome>,
+  calls: ReadonlyArray<ToolCall>
+): ReadonlyArray<Outcome> => {
+  if (outcomes.length < 2) return outcomes
+  const places = new Map(calls.map((call, place) => [call.payload.toolCallId, place]))
+  const placeOf = (outcome: Outcome) => places.get(outcome.payload.toolCallId) ?? -1
+  return outcomes.toSorted((left, right) => placeOf(left) - placeOf(right))
+}
+
+const statusOf = (reason: FinishReason): RunStatus => {
+  switch (reason) {
+    case "error":
+      return "failed"
+    case "aborted":
+    case "tripwire":
+    case "suspended":
+      return reason
+    default:
+      return "success"
+  }
+}
+
+/** What to say of an abort with this reason. @since 0.1.0 @category conversions */
+export const abortMessage = (reason: unknown): string =>
+  reason === undefined ? "The run was aborted." : `The run was aborted: ${messageOf(reason)}`
+
+/** An `Error` for whatever stood in an `error` chunk. @since 0.1.0 @category conversions */
+export const toError = (cause: unknown): Error =>
+  cause instanceof Error ? cause : new Error(messageOf(cause))
+
+/** A fold in progress. @since 0.1.0 @category models */
+export class RunFold {
+  private step = openStep()
+  private readonly steps: Array<Step> = []
+  private usage: Usage.Usage = Usage.empty
+  private finish: Of<"finish"> | undefined
+  private providerMetadata: ProviderMetadata | undefined
+  private messageId = ""
+  private failure: Error | undefined
+  private tripwire: Tripwire | undefined
+  private suspendData: unknown
+
+  constructor(private readonly runId: string) {}
+
+  /** Takes the next chunk of the run. */
+  push(chunk: Chunk): void {
+    switch (chunk.type) {
+      case "text-delta":
+        this.step.text += chunk.payload.text
+        break
+      case "reasoning-delta":
+        this.step.reasoning += chunk.payload.text
+        break
+      case "tool-call":
+        this.step.toolCalls.push(chunk)
+        break
+      case "tool-result":
+        this.step.toolResults.push(chunk)
+        break
+      case "tool-error":
+        this.step.toolErrors.push(chunk)
+        break
+      case "source":
+        this.step.sources.push(chunk)
+        break
+      case "file":
+        this.step.files.push(chunk)
+        break
+      case "start":
+        this.messageId = chunk.payload.messageId ?? this.messageId
+        break
+      case "step-start":
+        this.step = openStep()
+        this.step.request = chunk.payload.request
+        this.step.warnings = chunk.payload.warnings ?? []
+        break
+      case "step-finish":
+        this.finishStep(chunk)
+        break
+      case "error":
+        this.failure ??= toError(chunk.payload.error)
+        break
+      case "abort":
+        this.failure ??= new RunAborted({
+          message: abortMessage(chunk.payload.reason),
+          cause: chunk.payload.reason
+        })
+        break
+      case "tripwire":
+        this.tripwire = chunk.payload
+        break
+      case "tool-call-suspended":
+        this.suspendData = chunk.payload.suspendData
+        break
+      case "finish":
+        this.finish = chunk
+        this.usage = Usage.replace(this.usage, chunk.payload.output.usage)
+        break
+      default:
+        break
+    }
+  }
+
+  private finishStep({ payload }: Of<"step-finish">): void {
+    this.steps.push(this.stepOf(payload))
+    this.usage = Usage.combine(this.usage, payload.output.usage)
+    this.providerMetadata = payload.providerMetadata ?? this.providerMetadata
+    this.step = openStep()
+  }
+
+  /** The step that would stand in `steps` if this were its `step-finish`. */
+  stepOf(payload: Of<"step-finish">["payload"]): Step {
+    const { toolCalls, toolErrors, toolResults, ...open } = this.step
+    const { rawReason } = payload.stepResult
+    return {
+      ...open,
+      stepNumber: this.steps.length,
+      text: payload.output.text,
+      toolCalls,
+      toolResults: inCallOrder(toolResults, toolCalls),
+      toolErrors: inCallOrder(toolErrors, toolCalls),
+      finishReason: payload.stepResult.reason,
+      ...(rawReason === undefined ? {} : { rawFinishReason: rawReason }),
+      isContinued: payload.stepResult.isContinued,
+      usage: payload.output.usage,
+      response: payload.response ?? {},
+      ...(payload.providerMetadata === undefined ? {} : { providerMetadata: payload.providerMetadata })
+    }
+  }
+
+  /** The run's error, once an `error` or an `abort` chunk has passed. */
+  get error(): Error | undefined {
+    return this.failure
+  }
+
+  /** Where the run stands. */
+  get status(): RunStatus {
+    return this.finish === undefined ? "running" : statusOf(this.finish.payload.stepResult.reason)
+  }
+
+  /** Of the steps that have finished. */
+  get usageSoFar(): Usage.Usage {
+    return this.usage
+  }
+
+  /** Steps that have finished. */
+  get finishedSteps(): ReadonlyArray<Step> {
+    return this.steps
+  }
+
+  /** The tripwire, once its chunk has passed. */
+  get tripped(): Tripwire | undefined {
+    return this.tripwire
+  }
+
+  /** What the run was suspended with. */
+  get suspended(): unknown {
+    return this.suspendData
+  }
+
+  /** The id of the message that the run answers with; `""` before `start`. */
+  get message(): string {
+    return this.messageId
+  }
+
+  private across<Item>(pick: (step: Step | OpenStep) => ReadonlyArray<Item>): ReadonlyArray<Item> {
+    return [...this.steps.flatMap(pick), ...pick(this.step)]
+  }
+
+  private join(pick: (step: Step | OpenStep) => string): string {
+    return this.steps.map(pick).join("") + pick(this.step)
+  }
+
+  private response(): Response {
+    return this.finish?.payload.response ?? { messages: [], uiMessages: [] }
+  }
+
+  /** Everything said so far. Costs the size of the run: ask at its end. */
+  snapshot(): FullOutput {
+    const reasoning = this.join(step => step.reasoning)
+    const current = this.steps.at(-1)
+    return {
+      runId: this.runId,
+      messageId: this.messageId,
+      status: this.status,
+      text: this.join(step => step.text),
+      ...(reasoning === "" ? {} : { reasoning }),
+      toolCalls: this.across(step => step.toolCalls),
+      toolResults: this.across(step => inCallOrder(step.toolResults, step.toolCalls)),
+      sources: this.across(step => step.sources),
+      files: this.across(step => step.files),
+      steps: [...this.steps],
+      usage: this.usage,
+      totalUsage: this.usage,
+      ...(this.finish === undefined ? {} : { finishReason: this.finish.payload.stepResult.reason }),
+      warnings: this.across(step => step.warnings),
+      request:
+        Object.keys(this.step.request).length > 0 || current === undefined
+          ? this.step.request
+          : current.request,
+      response: this.response(),
+      ...(this.providerMetadata === undefined ? {} : { providerMetadata: this.providerMetadata }),
+      ...(this.failure === undefined ? {} : { error: this.failure }),
+      ...(this.tripwire === undefined ? {} : { tripwire: this.tripwire }),
+      ...(this.suspendData === undefined ? {} : { suspendData: this.suspendData })
+    }
+  }
+}
+
+/** A fold of no chunk yet. @since 0.1.0 @category constructors */
+export const make = (runId: string): RunFold => new RunFold(runId)

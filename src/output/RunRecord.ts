@@ -1,0 +1,92 @@
+/**
+ * A run that is written once and read by many: its log, its fold, and the moment at which everything about it settles.
+ *
+ * A run settles with its `finish` chunk, from one cause: success, failure, abort, tripwire or suspension. A run whose
+ * stream ends without one (it was interrupted, or died) settles as aborted or failed.
+ *
+ * @since 0.1.0
+ */
+import { Cause, Effect, Exit } from "effect"
+import type { Chunk } from "../protocol/Chunk.js"
+import { RunAborted } from "../protocol/Errors.js"
+import type { FullOutput } from "./FullOutput.js"
+import * as RunFold from "./RunFold.js"
+import * as RunLog from "./RunLog.js"
+
+/** A run being recorded. Made by `RunRecord.make`. @since 0.1.0 @category models */
+export class RunRecord {
+  readonly log: RunLog.RunLog
+  readonly fold: RunFold.RunFold
+  private full: FullOutput | undefined
+  private waiting: Array<(full: FullOutput) => void> = []
+
+  constructor(
+    readonly runId: string,
+    /** Sees every chunk as it is written, before any reader. Must not throw. */
+    private readonly observe: ((chunk: Chunk) => void) | undefined
+  ) {
+    this.log = RunLog.make(runId)
+    this.fold = RunFold.make(runId)
+  }
+
+  /** Writes what the run tells. */
+  write(chunks: Iterable<Chunk>): void {
+    if (this.full !== undefined) return
+    let isFinished = false
+    for (const chunk of chunks) {
+      this.fold.push(chunk)
+      this.observe?.(chunk)
+      isFinished ||= chunk.type === "finish"
+    }
+    this.log.append(chunks)
+    if (isFinished) this.settle(this.fold.snapshot())
+  }
+
+  /** Done when a reader wants more than is written. */
+  readonly demand: Effect.Effect<void> = Effect.suspend(() =>
+    this.log.hasDemand()
+      ? Effect.void
+      : Effect.async<void>(resume => {
+          const forget = this.log.onDemand(() => resume(Effect.void))
+          return Effect.sync(forget)
+        })
+  )
+
+  /** The stream of the run is over. Changes nothing for a run that has told its `finish`. */
+  end(exit: Exit.Exit<unknown, unknown>): void {
+    if (this.full !== undefined) return
+    const isAborted = Exit.isSuccess(exit) || Cause.isInterrupted(exit.cause)
+    const error = isAborted
+      ? new RunAborted({ message: "The run was interrupted before it had finished." })
+      : RunFold.toError(Cause.squash(exit.cause))
+    this.settle({
+      ...this.fold.snapshot(),
+      status: isAborted ? "aborted" : "failed",
+      finishReason: isAborted ? "aborted" : "error",
+      error
+    })
+  }
+
+  private settle(full: FullOutput): void {
+    this.full = full
+    this.log.close()
+    const waiting = this.waiting
+    this.waiting = []
+    for (const callback of waiting) callback(full)
+  }
+
+  /** What the run came to; `undefined` as long as it runs. */
+  get settled(): FullOutput | undefined {
+    return this.full
+  }
+
+  /** Calls back once, when the run has settled; at once when it has. */
+  onSettled(callback: (full: FullOutput) => void): void {
+    if (this.full === undefined) this.waiting.push(callback)
+    else callback(this.full)
+  }
+}
+
+/** A record of a run that has told nothing yet. @since 0.1.0 @category constructors */
+export const make = (runId: string, observe?: (chunk: Chunk) => void): RunRecord =>
+  new RunRecord(runId, observe)

@@ -1,0 +1,105 @@
+/**
+ * The container: agents by name, one runtime for all of them, and its end.
+ *
+ * @since 0.1.0
+ */
+import { Cause, HashMap, Layer, Logger, type LogLevel, ManagedRuntime } from "effect"
+import { refuseUnknown } from "../agent/prepare.js"
+import { InvalidConfiguration } from "../protocol/Errors.js"
+import { Agent } from "./Agent.js"
+import * as Runs from "./runs.js"
+
+/** Where the container's log goes. Each line has its message and what belongs to it. @since 0.1.0 @category models */
+export interface EddyLogger {
+  readonly debug: (message: string, ...details: ReadonlyArray<unknown>) => void
+  readonly info: (message: string, ...details: ReadonlyArray<unknown>) => void
+  readonly warn: (message: string, ...details: ReadonlyArray<unknown>) => void
+  readonly error: (message: string, ...details: ReadonlyArray<unknown>) => void
+}
+
+/** What a container holds. @since 0.1.0 @category models */
+export interface EddyOptions<Agents extends Readonly<Record<string, Agent>>> {
+  /** By the name that {@link Eddy.getAgent} finds them with. */
+  readonly agents?: Agents
+  /** Default: Effect's own logger, which writes to the console. */
+  readonly logger?: EddyLogger
+}
+
+const methodOf = (level: LogLevel.LogLevel): keyof EddyLogger => {
+  switch (level._tag) {
+    case "Fatal":
+    case "Error":
+      return "error"
+    case "Warning":
+      return "warn"
+    case "Info":
+      return "info"
+    default:
+      return "debug"
+  }
+}
+
+const toLayer = (logger: EddyLogger) =>
+  Logger.replace(
+    Logger.defaultLogger,
+    Logger.make(({ annotations, cause, logLevel, message }) => {
+      const [text, ...details] = Array.isArray(message) ? message : [message]
+      const known = HashMap.size(annotations) === 0 ? [] : [Object.fromEntries(annotations)]
+      const reasons = Cause.isEmpty(cause) ? [] : [Cause.squash(cause)]
+      logger[methodOf(logLevel)](String(text), ...details, ...known, ...reasons)
+    })
+  )
+
+/**
+ * Owns the runtime of its agents: their runs end when it is shut down. An agent belongs to the container that was made
+ * last with it.
+ *
+ * The constructor throws `InvalidConfiguration` for an option that it does not know.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export class Eddy<const Agents extends Readonly<Record<string, Agent>> = Readonly<Record<string, Agent>>> {
+  readonly agents: Agents
+  readonly #runs: Runs.Runs
+  readonly #dispose: () => Promise<void>
+
+  constructor(options: EddyOptions<Agents> = {}) {
+    refuseUnknown("The container", options, ["agents", "logger"])
+    this.agents = options.agents ?? ({} as Agents)
+    const runtime = ManagedRuntime.make(options.logger === undefined ? Layer.empty : toLayer(options.logger))
+    this.#dispose = () => runtime.dispose()
+    this.#runs = Runs.make(runtime)
+    for (const [name, agent] of Object.entries(this.agents)) {
+      if (!(agent instanceof Agent)) {
+        throw new InvalidConfiguration({
+          field: `agents.${name}`,
+          message: `\`agents.${name}\` is no agent. Make it with new Agent({ id, model }).`
+        })
+      }
+      Agent.adopt(agent, this.#runs)
+    }
+  }
+
+  /** The agent of this name, or of this id. Throws `InvalidConfiguration`, which names the known ones. */
+  getAgent<Name extends keyof Agents & string>(name: Name): Agents[Name]
+  getAgent(name: string): Agent
+  getAgent(name: string): Agent {
+    const agent = this.agents[name] ?? Object.values(this.agents).find(({ id }) => id === name)
+    if (agent !== undefined) return agent
+    const known = Object.keys(this.agents)
+    throw new InvalidConfiguration({
+      field: "agents",
+      message: `There is no agent "${name}". Known agents: ${known.length === 0 ? "none" : known.join(", ")}.`
+    })
+  }
+
+  /** Aborts every run and waits until they have ended. The container cannot be used afterwards. */
+  readonly shutdown = async (): Promise<void> => {
+    await this.#runs.shutdown()
+    await this.#dispose()
+  }
+
+  /** `await using` shuts the container down at the end of the block. */
+  readonly [Symbol.asyncDispose] = (): Promise<void> => this.shutdown()
+}

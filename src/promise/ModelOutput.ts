@@ -1,0 +1,213 @@
+/**
+ * The output of a run, as streams and promises.
+ *
+ * @since 0.1.0
+ */
+import type { FullOutput, Response, RunStatus, Step, Tripwire } from "../output/FullOutput.js"
+import { failureOf } from "../output/ModelOutput.js"
+import type { RunRecord } from "../output/RunRecord.js"
+import type { Chunk, Of, RequestInfo, ToolCall, ToolResult, Warning } from "../protocol/Chunk.js"
+import type { FinishReason } from "../protocol/FinishReason.js"
+import type { ProviderMetadata } from "../protocol/Json.js"
+import type { Usage } from "../protocol/Usage.js"
+import { RunStream } from "./RunStream.js"
+
+/** @since 0.1.0 @category models */
+export interface ConsumeStreamOptions {
+  /** Gets the run's error, when it has one; `consumeStream` then does not reject. */
+  readonly onError?: (error: Error) => void
+}
+
+const everything = (chunk: Chunk): Chunk => chunk
+
+const textOnly = (chunk: Chunk): string | undefined =>
+  chunk.type === "text-delta" ? chunk.payload.text : undefined
+
+const ignore = (): void => undefined
+
+/**
+ * What `agent.stream()` gives: the run is going, and anything of it may be asked for in any order, at any time, by any
+ * number of readers. Every stream begins at the first chunk. Every promise settles from the run's one cause: with its value
+ * when the run succeeded, was stopped by a processor or was suspended; it rejects with the run's error when the run failed
+ * or was aborted. A promise that nobody reads never becomes an unhandled rejection.
+ *
+ * A run waits for its readers: it is at most 64 chunks (and 64 more of the model) ahead of the furthest. Asking for a
+ * promise, `getFullOutput` and `consumeStream` let it run to its end; so does a reader that leaves.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export class ModelOutput {
+  readonly #record: RunRecord
+  readonly #abort: (reason?: unknown) => void
+  readonly #values = new Map<string, Promise<unknown>>()
+  #full: Promise<FullOutput> | undefined
+
+  /** Made by `agent.stream()`. */
+  constructor(record: RunRecord, abort: (reason?: unknown) => void) {
+    this.#record = record
+    this.#abort = abort
+  }
+
+  /** The id of this run; every chunk has it. */
+  get runId(): string {
+    return this.#record.runId
+  }
+
+  /** The id of the message that this run answers with. `""` before the first chunk. */
+  get messageId(): string {
+    return this.#record.fold.message
+  }
+
+  /** Every chunk. A new stream each time it is asked for. */
+  get fullStream(): RunStream<Chunk> {
+    return new RunStream(this.#record.log, everything)
+  }
+
+  /** Text deltas only. A new stream each time it is asked for; closes without an error also when the run failed. */
+  get textStream(): RunStream<string> {
+    return new RunStream(this.#record.log, textOnly)
+  }
+
+  /** All text of the run: the same as joining every `text-delta`. */
+  get text(): Promise<string> {
+    return this.#value("text", full => full.text)
+  }
+
+  /** All reasoning text; `""` when there is none. */
+  get reasoning(): Promise<string> {
+    return this.#value("reasoning", full => full.reasoning ?? "")
+  }
+
+  /** All reasoning text; `undefined` when there is none. */
+  get reasoningText(): Promise<string | undefined> {
+    return this.#value("reasoningText", full => full.reasoning)
+  }
+
+  /** The `tool-call` chunks of all steps, in call order. */
+  get toolCalls(): Promise<ReadonlyArray<ToolCall>> {
+    return this.#value("toolCalls", full => full.toolCalls)
+  }
+
+  /** The `tool-result` chunks of all steps, in call order. */
+  get toolResults(): Promise<ReadonlyArray<ToolResult>> {
+    return this.#value("toolResults", full => full.toolResults)
+  }
+
+  /** Tokens of the whole run. A figure that no provider told is absent. */
+  get usage(): Promise<Usage> {
+    return this.#value("usage", full => full.usage)
+  }
+
+  /** The same as `usage`. */
+  get totalUsage(): Promise<Usage> {
+    return this.#value("totalUsage", full => full.totalUsage)
+  }
+
+  /** As in the `finish` chunk. Never rejects: a run that failed ended with `"error"`. */
+  get finishReason(): Promise<FinishReason | undefined> {
+    return this.#fullOutput().then(full => full.finishReason)
+  }
+
+  /** The last response, and the messages that the run added to the conversation. */
+  get response(): Promise<Response> {
+    return this.#value("response", full => full.response)
+  }
+
+  /** The steps that finished. */
+  get steps(): Promise<ReadonlyArray<Step>> {
+    return this.#value("steps", full => full.steps)
+  }
+
+  /** The `source` chunks of all steps. */
+  get sources(): Promise<ReadonlyArray<Of<"source">>> {
+    return this.#value("sources", full => full.sources)
+  }
+
+  /** The `file` chunks of all steps. */
+  get files(): Promise<ReadonlyArray<Of<"file">>> {
+    return this.#value("files", full => full.files)
+  }
+
+  /** What the provider warned of. */
+  get warnings(): Promise<ReadonlyArray<Warning>> {
+    return this.#value("warnings", full => full.warnings)
+  }
+
+  /** What the model was asked in the last step. */
+  get request(): Promise<RequestInfo> {
+    return this.#value("request", full => full.request)
+  }
+
+  /** What the provider said about the last step. */
+  get providerMetadata(): Promise<ProviderMetadata | undefined> {
+    return this.#value("providerMetadata", full => full.providerMetadata)
+  }
+
+  /** One entry per turn: the run itself, as long as it is not an until-idle run. */
+  get turns(): Promise<ReadonlyArray<FullOutput>> {
+    return this.#value("turns", full => [full])
+  }
+
+  /** The run's error, once its `error` or `abort` chunk has passed. */
+  get error(): Error | undefined {
+    return this.#record.settled?.error ?? this.#record.fold.error
+  }
+
+  /** Where the run stands now. */
+  get status(): RunStatus {
+    return this.#record.settled?.status ?? this.#record.fold.status
+  }
+
+  /** Why a processor stopped the run, once it has. */
+  get tripwire(): Tripwire | undefined {
+    return this.#record.fold.tripped
+  }
+
+  /** What a tool suspended the run with, once it has. */
+  get suspendData(): unknown {
+    return this.#record.fold.suspended
+  }
+
+  /** Everything, at the end of the run. Resolves also when the run failed: with what was said until then, and `error`. */
+  readonly getFullOutput = (): Promise<FullOutput> => this.#fullOutput()
+
+  /** Lets the run go to its end. Rejects with its error when it failed, unless `onError` is there to get it. */
+  readonly consumeStream = async (options: ConsumeStreamOptions = {}): Promise<void> => {
+    const error = failureOf(await this.#fullOutput())
+    if (error === undefined) return
+    if (options.onError === undefined) throw error
+    options.onError(error)
+  }
+
+  /** Stops the run: provider and tools within 50 ms. Resolves when the run has settled. */
+  readonly cancel = async (reason?: unknown): Promise<void> => {
+    this.#abort(reason)
+    await this.#fullOutput()
+  }
+
+  /** `await using` stops the run at the end of the block, when it is still going. */
+  readonly [Symbol.asyncDispose] = (): Promise<void> => this.cancel("The output was disposed of.")
+
+  #fullOutput(): Promise<FullOutput> {
+    this.#full ??= new Promise<FullOutput>(resolve => {
+      this.#record.log.wantAll()
+      this.#record.onSettled(resolve)
+    })
+    return this.#full
+  }
+
+  #value<A>(name: string, pick: (full: FullOutput) => A): Promise<A> {
+    const known = this.#values.get(name)
+    // The name belongs to one getter, and its promise to one type.
+    if (known !== undefined) return known as Promise<A>
+    const value = this.#fullOutput().then(full => {
+      const error = failureOf(full)
+      if (error !== undefined) throw error
+      return pick(full)
+    })
+    value.catch(ignore)
+    this.#values.set(name, value)
+    return value
+  }
+}

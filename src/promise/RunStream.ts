@@ -1,0 +1,152 @@
+/**
+ * A run as a web stream. An ordinary `ReadableStream`, with an async iterator of its own: `for await` reads the log of the
+ * run directly, which costs a third of reading through the stream's queue.
+ *
+ * @since 0.1.0
+ */
+import type { Cursor, RunLog } from "../output/RunLog.js"
+import type { Chunk } from "../protocol/Chunk.js"
+
+/** Chunks that one pull puts into the queue of the stream, when they are there. */
+const batchSize = 32
+
+const lockedError = () => new TypeError("This stream is locked: something else reads it. Open another one.")
+
+/**
+ * What a reader picks out of a run, from its first chunk on. Reading it slowly holds the run; cancelling it affects no
+ * other reader, and the run goes on. It never errors: a run that failed says so in its chunks.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export class RunStream<A> extends ReadableStream<A> {
+  private controller: ReadableStreamDefaultController<A> | undefined
+  private cursor: Cursor | undefined
+
+  constructor(
+    private readonly log: RunLog,
+    /** What a chunk is to this reader; `undefined` for nothing. */
+    private readonly pick: (chunk: Chunk) => A | undefined
+  ) {
+    let started: ReadableStreamDefaultController<A> | undefined
+    super(
+      {
+        start: controller => {
+          started = controller
+        },
+        pull: controller => this.fill(controller),
+        cancel: () => this.leave()
+      },
+      { highWaterMark: 0 }
+    )
+    this.controller = started
+  }
+
+  private read(): Cursor {
+    this.cursor ??= this.log.open()
+    return this.cursor
+  }
+
+  private leave(): void {
+    this.read().close()
+  }
+
+  private fill(controller: ReadableStreamDefaultController<A>): void | Promise<void> {
+    const cursor = this.read()
+    let count = 0
+    while (count === 0) {
+      const taken = cursor.drain(batchSize, chunk => {
+        const item = this.pick(chunk)
+        if (item === undefined) return
+        controller.enqueue(item)
+        count++
+      })
+      if (taken === 0) break
+    }
+    if (count > 0) return
+    if (cursor.isDone()) return this.end(controller)
+    return new Promise<void>(resolve => cursor.wait(resolve)).then(() => this.fill(controller))
+  }
+
+  private end(controller: ReadableStreamDefaultController<A> | undefined): void {
+    this.read().close()
+    controller?.close()
+  }
+
+  /** Iterates from the first chunk. Leaving the loop cancels this reader, unless `preventCancel` is set. */
+  override values(options?: ReadableStreamIteratorOptions): ReadableStreamAsyncIterator<A> {
+    // Somebody has read a part of it already: the queue of the stream knows where to go on.
+    if (this.cursor !== undefined) return super.values(options)
+    if (this.locked) throw lockedError()
+    return this.iterate(this.getReader(), this.read(), options?.preventCancel === true)
+  }
+
+  override [Symbol.asyncIterator](options?: ReadableStreamIteratorOptions): ReadableStreamAsyncIterator<A> {
+    return this.values(options)
+  }
+
+  private iterate(
+    reader: ReadableStreamDefaultReader<A>,
+    cursor: Cursor,
+    preventCancel: boolean
+  ): ReadableStreamAsyncIterator<A> {
+    const { controller, pick } = this
+    let isOver = false
+    let pending: Promise<IteratorResult<A, undefined>> | undefined
+    const over = (): IteratorResult<A, undefined> => {
+      if (!isOver) {
+        isOver = true
+        this.end(controller)
+        reader.releaseLock()
+      }
+      return { done: true, value: undefined }
+    }
+    const available = (): IteratorResult<A, undefined> | undefined => {
+      if (isOver) return { done: true, value: undefined }
+      for (let chunk = cursor.take(); chunk !== undefined; chunk = cursor.take()) {
+        const value = pick(chunk)
+        if (value !== undefined) return { done: false, value }
+      }
+      return cursor.isDone() ? over() : undefined
+    }
+    const next = async (): Promise<IteratorResult<A, undefined>> => {
+      let result = available()
+      while (result === undefined) {
+        await new Promise<void>(resolve => cursor.wait(resolve))
+        result = available()
+      }
+      return result
+    }
+    const iterator: ReadableStreamAsyncIterator<A> = {
+      // Calls that do not wait for each other are answered in order.
+      next: () => {
+        if (pending === undefined) {
+          const result = available()
+          if (result !== undefined) return Promise.resolve(result)
+          pending = next()
+        } else {
+          pending = pending.then(next)
+        }
+        const answer = pending
+        const settled = () => {
+          if (pending === answer) pending = undefined
+        }
+        answer.then(settled, settled)
+        return answer
+      },
+      return: async () => {
+        if (isOver) return { done: true, value: undefined }
+        isOver = true
+        if (preventCancel) cursor.close()
+        else await reader.cancel()
+        reader.releaseLock()
+        return { done: true, value: undefined }
+      },
+      [Symbol.asyncIterator]: () => iterator,
+      [Symbol.asyncDispose]: async () => {
+        await iterator.return?.()
+      }
+    }
+    return iterator
+  }
+}

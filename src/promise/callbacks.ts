@@ -1,0 +1,80 @@
+/** Callbacks of a run. One that throws or rejects is logged and changes nothing. */
+import { Effect } from "effect"
+import type { FullOutput, Step } from "../output/FullOutput.js"
+import type { RunRecord } from "../output/RunRecord.js"
+import type { Chunk } from "../protocol/Chunk.js"
+import { messageOf } from "../protocol/Json.js"
+
+/**
+ * What a run calls as it goes. Exactly one of `onFinish`, `onError` and `onAbort` is called, once. Nothing waits for them:
+ * a callback that returns a promise does not slow the run down.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface RunCallbacks {
+  /** Every chunk, before any reader sees it. */
+  readonly onChunk?: (chunk: Chunk) => unknown
+  /** Every step that finished. */
+  readonly onStepFinish?: (step: Step) => unknown
+  /** The run ended by itself, was stopped by a processor, or was suspended. */
+  readonly onFinish?: (output: FullOutput) => unknown
+  /** The run failed. Without it, the error is logged once. */
+  readonly onError?: (failure: { readonly error: Error; readonly output: FullOutput }) => unknown
+  /** The run was aborted. */
+  readonly onAbort?: (abortion: { readonly error: Error; readonly output: FullOutput }) => unknown
+}
+
+export const callbackFields = [
+  "onChunk",
+  "onStepFinish",
+  "onFinish",
+  "onError",
+  "onAbort"
+] as const satisfies ReadonlyArray<keyof RunCallbacks>
+
+/** Writes to the log of whoever owns the run. */
+export type Log = (effect: Effect.Effect<void>) => void
+
+const guard = (name: keyof RunCallbacks, log: Log, call: () => unknown): void => {
+  const report = (cause: unknown) =>
+    log(Effect.logWarning(`The callback ${name} failed: ${messageOf(cause)}`))
+  try {
+    const answer = call()
+    if (answer instanceof Promise) answer.catch(report)
+  } catch (cause) {
+    report(cause)
+  }
+}
+
+/** What a run calls with each chunk; `undefined` when nobody listens. */
+export const observer = (
+  callbacks: RunCallbacks,
+  log: Log,
+  lastStep: () => Step | undefined
+): ((chunk: Chunk) => void) | undefined => {
+  const { onChunk, onStepFinish } = callbacks
+  if (onChunk === undefined && onStepFinish === undefined) return undefined
+  return chunk => {
+    if (onChunk !== undefined) guard("onChunk", log, () => onChunk(chunk))
+    if (chunk.type !== "step-finish" || onStepFinish === undefined) return
+    const step = lastStep()
+    if (step !== undefined) guard("onStepFinish", log, () => onStepFinish(step))
+  }
+}
+
+/** Calls the one callback for how the run ended. */
+export const announceEnd = (record: RunRecord, callbacks: RunCallbacks, log: Log): void => {
+  const { onAbort, onError, onFinish } = callbacks
+  record.onSettled(output => {
+    const error = output.error ?? new Error(`The run ended with status "${output.status}".`)
+    if (output.status === "failed") {
+      if (onError === undefined) log(Effect.logError(`Run ${output.runId} failed: ${error.message}`))
+      else guard("onError", log, () => onError({ error, output }))
+    } else if (output.status === "aborted") {
+      if (onAbort !== undefined) guard("onAbort", log, () => onAbort({ error, output }))
+    } else if (onFinish !== undefined) {
+      guard("onFinish", log, () => onFinish(output))
+    }
+  })
+}

@@ -1,0 +1,114 @@
+/**
+ * Tools for plain TypeScript.
+ *
+ * @since 0.1.0
+ */
+import { Effect } from "effect"
+import type { Message } from "../protocol/Message.js"
+import * as Tool from "../tool/Tool.js"
+import type { DataPart, ToolContext } from "../tool/ToolContext.js"
+import type * as ToolSchema from "../tool/ToolSchema.js"
+
+/**
+ * Puts chunks on the stream while a tool runs, in the order of writing. The promises are resolved already: there is no
+ * need to wait. After the call has ended, writing does nothing.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface ToolWriter {
+  /** A `tool-output` chunk. */
+  readonly write: (output: unknown) => Promise<void>
+  /** A `data-*` chunk. */
+  readonly custom: (part: DataPart) => Promise<void>
+}
+
+/** What a tool knows of the call it serves. @since 0.1.0 @category models */
+export interface ToolExecutionContext {
+  readonly agent: {
+    readonly agentId: string
+    readonly toolCallId: string
+    /** The prompt that the model answered with this call. */
+    readonly messages: ReadonlyArray<Message>
+  }
+  readonly runId: string
+  /** Fires when the run is aborted. The run does not wait for a tool that ignores it. */
+  readonly abortSignal: AbortSignal
+  readonly writer: ToolWriter
+}
+
+/** What a tool is made of. @since 0.1.0 @category models */
+export interface CreateToolOptions<Input extends ToolSchema.Source, Output extends ToolSchema.Source, A> {
+  /** Names the tool where it is registered under no other name. */
+  readonly id: string
+  /** Tells the model what the tool is for. */
+  readonly description?: string
+  /** A Standard Schema (zod 4, valibot, arktype), an Effect Schema or a JSON Schema. Without it: no arguments. */
+  readonly inputSchema?: Input
+  /** What `execute` must return. Without it any value goes. */
+  readonly outputSchema?: Output
+  /**
+   * Does it. What it throws is told to the model (`tool-error`), and the run goes on. Without it the client executes the
+   * tool: the run ends with reason `tool-calls`.
+   */
+  readonly execute?: (input: ToolSchema.Decoded<Input>, context: ToolExecutionContext) => Promise<A> | A
+}
+
+/** A tool of the Promise facade. @since 0.1.0 @category models */
+export interface PromiseTool {
+  readonly id: string
+  readonly description: string | undefined
+  /** The tool under the name that it is registered with. */
+  readonly named: (name: string) => Tool.Tool
+}
+
+const toContext = (context: ToolContext): ToolExecutionContext => ({
+  agent: { agentId: context.agentId, toolCallId: context.toolCallId, messages: context.messages },
+  runId: context.runId,
+  abortSignal: context.abortSignal,
+  writer: {
+    write: output => Effect.runPromise(context.write(output)),
+    custom: part => Effect.runPromise(context.writeData(part))
+  }
+})
+
+/**
+ * Makes a tool. Throws `InvalidConfiguration`, which names the field and the remedy, when a schema or the id cannot be used.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const createTool = <
+  A extends ToolSchema.Accepted<Output>,
+  Input extends ToolSchema.Source = ToolSchema.Empty,
+  Output extends ToolSchema.Source = ToolSchema.Anything
+>(
+  options: CreateToolOptions<Input, Output, A>
+): PromiseTool => {
+  const { description, execute, id, inputSchema, outputSchema } = options
+  const make = (name: string): Tool.Tool =>
+    Tool.make<string, A, unknown, never, Input, Output>(name, {
+      ...(description === undefined ? {} : { description }),
+      ...(inputSchema === undefined ? {} : { input: inputSchema }),
+      ...(outputSchema === undefined ? {} : { success: outputSchema }),
+      ...(execute === undefined
+        ? {}
+        : {
+            execute: (input, context) =>
+              Effect.tryPromise({
+                try: async () => execute(input, toContext(context)),
+                catch: cause => cause
+              })
+          })
+    })
+  const made = new Map([[id, make(id)]])
+  return {
+    id,
+    description,
+    named: name => {
+      const tool = made.get(name) ?? make(name)
+      made.set(name, tool)
+      return tool
+    }
+  }
+}

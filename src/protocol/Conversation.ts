@@ -1,0 +1,247 @@
+/**
+ * What is handed to an agent, read into {@link Message}s: texts, messages of the AI SDK's models, messages of its user
+ * interfaces, in any mixture. The outcome is a prompt that every provider accepts.
+ *
+ * @since 0.1.0
+ */
+import { Effect, Either, Predicate } from "effect"
+import { fromModelMessage } from "./conversationModel.js"
+import { settle } from "./conversationPairs.js"
+import { refuse } from "./conversationShape.js"
+import { fromUiMessage, toUiParts } from "./conversationUi.js"
+import { InvalidMessage } from "./Errors.js"
+import { wellFormed } from "./Json.js"
+import { type Message, type UIMessage, user } from "./Message.js"
+
+/** Provider name, then key. Values are made safe for JSON. @since 0.1.0 @category models */
+export type OptionsInput = { readonly [provider: string]: { readonly [key: string]: unknown } }
+
+interface WithOptions {
+  /** For the provider: what it said with this part before, or a setting of this part (a cache mark). */
+  readonly providerOptions?: OptionsInput | undefined
+}
+
+/** @since 0.1.0 @category models */
+export interface TextInput extends WithOptions {
+  readonly type: "text"
+  readonly text: string
+}
+
+/** @since 0.1.0 @category models */
+export interface ReasoningInput extends WithOptions {
+  readonly type: "reasoning"
+  readonly text: string
+}
+
+/**
+ * A file: base64 text, a `data:` or `http:` URL as a string or a `URL`, or bytes. The tagged forms are those of the AI
+ * SDK's version 7. A provider's reference to an uploaded file type checks but is refused: give its URL.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type FileDataInput =
+  | string
+  | URL
+  | Uint8Array
+  | ArrayBuffer
+  | { readonly type: "data"; readonly data: string | Uint8Array | ArrayBuffer }
+  | { readonly type: "url"; readonly url: string | URL }
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "reference"; readonly reference: object }
+  | { readonly [provider: string]: string }
+
+/** @since 0.1.0 @category models */
+export interface FileInput extends WithOptions {
+  readonly type: "file"
+  readonly data: FileDataInput
+  /** May be absent only where `mimeType` or a data URL tells it. */
+  readonly mediaType?: string | undefined
+  /** The older word for `mediaType`. */
+  readonly mimeType?: string | undefined
+  readonly filename?: string | undefined
+}
+
+/** An image; becomes a file. `mediaType` defaults to `image/*`. @since 0.1.0 @category models */
+export interface ImageInput extends WithOptions {
+  readonly type: "image"
+  readonly image: FileDataInput
+  readonly mediaType?: string | undefined
+  /** The older word for `mediaType`. */
+  readonly mimeType?: string | undefined
+}
+
+/** A call that the model made. Without an outcome in the same input it is left out. @since 0.1.0 @category models */
+export interface ToolCallInput extends WithOptions {
+  readonly type: "tool-call"
+  readonly toolCallId: string
+  readonly toolName: string
+  /** The parsed arguments; `{}` when absent. */
+  readonly input?: unknown
+  /** The older word for `input`. */
+  readonly args?: unknown
+  readonly providerExecuted?: boolean | undefined
+}
+
+/**
+ * The outcome of a call: `output` as the AI SDK tags it (`{ type: "json", value }`, `text`, `error-text`, `error-json`,
+ * `content`, `execution-denied`), or the older bare `result` with `isError`. One of both must be there. Without its call
+ * in the same input it is left out.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface ToolResultInput extends WithOptions {
+  readonly type: "tool-result"
+  readonly toolCallId: string
+  /** Not read: the call says which tool it is. */
+  readonly toolName?: string | undefined
+  readonly output?:
+    | { readonly type: string; readonly value?: unknown; readonly reason?: string | undefined }
+    | undefined
+  readonly result?: unknown
+  readonly isError?: boolean | undefined
+}
+
+/** Parts of model messages that type check and are left out. @since 0.1.0 @category models */
+export interface SkippedInput {
+  readonly type:
+    | "tool-approval-request"
+    | "tool-approval-response"
+    | "reasoning-file"
+    | "redacted-reasoning"
+    | "custom"
+}
+
+/**
+ * A model message: the AI SDK's `ModelMessage` (`CoreMessage` of its version 4), a message of a provider's prompt
+ * (specifications V2 to V4), or a {@link Message} of this library.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type ModelMessageInput =
+  | ({ readonly role: "system"; readonly content: string } & WithOptions)
+  | ({
+      readonly role: "user"
+      readonly content: string | ReadonlyArray<TextInput | ImageInput | FileInput>
+    } & WithOptions)
+  | ({
+      readonly role: "assistant"
+      readonly content:
+        | string
+        | ReadonlyArray<
+            TextInput | ReasoningInput | FileInput | ToolCallInput | ToolResultInput | SkippedInput
+          >
+    } & WithOptions)
+  | ({ readonly role: "tool"; readonly content: ReadonlyArray<ToolResultInput | SkippedInput> } & WithOptions)
+
+interface WithMetadata {
+  readonly providerMetadata?: OptionsInput | undefined
+}
+
+interface UIToolInput extends WithMetadata {
+  readonly toolCallId: string
+  /** A call counts when its outcome is known: `output-available` (not preliminary), `output-error`, `output-denied`. */
+  readonly state: string
+  readonly input?: unknown
+  readonly output?: unknown
+  readonly errorText?: string | undefined
+  readonly preliminary?: boolean | undefined
+  readonly approval?: { readonly reason?: string | undefined } | undefined
+  readonly providerExecuted?: boolean | undefined
+  readonly callProviderMetadata?: OptionsInput | undefined
+  readonly resultProviderMetadata?: OptionsInput | undefined
+}
+
+/** A part of a {@link UIMessageInput}. `source-*` and `data-*` are for the eye and left out. @since 0.1.0 @category models */
+export type UIPartInput =
+  | ({ readonly type: "text" | "reasoning"; readonly text: string } & WithMetadata)
+  | ({
+      readonly type: "file"
+      /** A `data:` or `http:` URL. */
+      readonly url: string
+      readonly mediaType?: string | undefined
+      readonly filename?: string | undefined
+    } & WithMetadata)
+  | (UIToolInput & { readonly type: `tool-${string}` })
+  | (UIToolInput & { readonly type: "dynamic-tool"; readonly toolName: string })
+  | { readonly type: "step-start" | "reasoning-file" | "custom" | `source-${string}` | `data-${string}` }
+
+/** A `UIMessage` of the AI SDK (version 5 on), as `useChat` sends it. @since 0.1.0 @category models */
+export interface UIMessageInput {
+  readonly id?: string | undefined
+  readonly role: "system" | "user" | "assistant"
+  readonly parts: ReadonlyArray<UIPartInput>
+}
+
+/** @since 0.1.0 @category models */
+export type MessageInput = ModelMessageInput | UIMessageInput | Message | UIMessage
+
+/**
+ * What may be handed to an agent. A string is a message of the user; in an array each element is a message, and kinds may
+ * be mixed.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Input = string | MessageInput | ReadonlyArray<string | MessageInput>
+
+const readOne = (
+  value: unknown,
+  at: ReadonlyArray<number>
+): Either.Either<ReadonlyArray<Message>, InvalidMessage> => {
+  if (typeof value === "string") return Either.right(value === "" ? [] : [user(wellFormed(value))])
+  if (!Predicate.isRecord(value)) return Either.left(refuse(value, at, []))
+  return Array.isArray(value["parts"])
+    ? fromUiMessage(value, at)
+    : Either.map(fromModelMessage(value, at), message => [message])
+}
+
+const readAll = (input: unknown): Either.Either<ReadonlyArray<Message>, InvalidMessage> =>
+  Array.isArray(input)
+    ? Either.map(Either.all(input.map((value: unknown, index) => readOne(value, [index]))), read =>
+        read.flat()
+      )
+    : readOne(input, [])
+
+/**
+ * Reads what is handed to an agent.
+ *
+ * The result is well formed whatever was cut off before: every call has its outcome in the tool message right behind it,
+ * and calls without an outcome, results without a call, empty texts that carry no options and empty messages are left
+ * out. Values that JSON cannot hold are made safe (see `Json`), media are base64 text or a `URL`.
+ *
+ * Fails with `InvalidMessage`, which names the place (`[2].content[0].data`) and what belongs there; also when nothing is
+ * left to say, as in `""` and `[]`.
+ *
+ * @since 0.1.0
+ * @category conversions
+ */
+export const fromInput = (input: Input): Effect.Effect<ReadonlyArray<Message>, InvalidMessage> =>
+  Effect.suspend(() =>
+    Either.flatMap(readAll(input), read => {
+      const messages = settle(read)
+      return messages.length > 0 ? Either.right(messages) : Either.left(nothing)
+    })
+  )
+
+const nothing = new InvalidMessage({
+  path: "",
+  message:
+    "There is nothing to say: the input is empty, or all of its messages are. Give a text or a message with content."
+})
+
+/**
+ * Folds the assistant and tool messages of one run into one UI message of the AI SDK: `step-start` before each answer,
+ * each call as one part with its outcome (`input-available` when it has none). Messages of other roles are passed over.
+ * Provider options are kept, of calls and results as `callProviderMetadata` and `resultProviderMetadata`.
+ *
+ * @since 0.1.0
+ * @category conversions
+ */
+export const toUIMessage = (messages: ReadonlyArray<Message>, id: string): UIMessage => ({
+  id,
+  role: "assistant",
+  parts: toUiParts(messages)
+})

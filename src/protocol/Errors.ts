@@ -1,0 +1,133 @@
+/**
+ * Every error of the library, in one place: nouns for what happened, with data and a sentence that says what to do. They
+ * carry no run state, and their JSON form on a stream is `{ name, message }` only.
+ *
+ * @since 0.1.0
+ */
+import { Schema } from "effect"
+
+/**
+ * A setting that cannot work: found when an agent, a tool or a call is made, before any model is asked. `field` names the
+ * setting, `message` ends with the remedy.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class InvalidConfiguration extends Schema.TaggedError<InvalidConfiguration>()("InvalidConfiguration", {
+  field: Schema.String,
+  message: Schema.String
+}) {}
+
+/**
+ * A message handed to an agent has no shape that is known. `path` names the place, for example `[2].content[0]`
+ * (0-based).
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class InvalidMessage extends Schema.TaggedError<InvalidMessage>()("InvalidMessage", {
+  path: Schema.String,
+  message: Schema.String
+}) {}
+
+/**
+ * A model call failed. `reason` says where: `request` before anything was answered, `stream` in the middle of the answer
+ * (an error part, a broken connection), `incomplete` when the answer ended without saying that it was finished.
+ * `statusCode` and `isRetryable` are the provider's. `cause` is the original failure; it stays in the process.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class ModelError extends Schema.TaggedError<ModelError>()("ModelError", {
+  reason: Schema.Literal("request", "stream", "incomplete"),
+  provider: Schema.String,
+  modelId: Schema.String,
+  message: Schema.String,
+  statusCode: Schema.optional(Schema.Number),
+  isRetryable: Schema.optional(Schema.Boolean),
+  cause: Schema.optional(Schema.Defect)
+}) {}
+
+/**
+ * The run was stopped from outside: its abort signal fired, `cancel` was called, or the scope that owns it closed.
+ * `cause` is the signal's reason, when there is one.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class RunAborted extends Schema.TaggedError<RunAborted>()("RunAborted", {
+  message: Schema.String,
+  cause: Schema.optional(Schema.Defect)
+}) {}
+
+/** The model called a tool that this step does not offer. Told to the model; the run goes on. @since 0.1.0 @category errors */
+export class ToolNotFound extends Schema.TaggedError<ToolNotFound>()("ToolNotFound", {
+  toolName: Schema.String,
+  available: Schema.Array(Schema.String),
+  message: Schema.String
+}) {}
+
+/**
+ * The arguments of a tool call are no JSON, or do not match the tool's input schema. The tool was not executed. Told to
+ * the model; the run goes on.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class InvalidToolArguments extends Schema.TaggedError<InvalidToolArguments>()("InvalidToolArguments", {
+  toolName: Schema.String,
+  message: Schema.String
+}) {}
+
+/** What a tool returned does not match its output schema. Told to the model; the run goes on. @since 0.1.0 @category errors */
+export class InvalidToolOutput extends Schema.TaggedError<InvalidToolOutput>()("InvalidToolOutput", {
+  toolName: Schema.String,
+  message: Schema.String
+}) {}
+
+/**
+ * A tool failed with something that is no `Error`, or died. `cause` is what it failed with. A tool that fails with an
+ * `Error` keeps that error in its `tool-error`.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class ToolFailed extends Schema.TaggedError<ToolFailed>()("ToolFailed", {
+  toolName: Schema.String,
+  message: Schema.String,
+  cause: Schema.optional(Schema.Defect)
+}) {}
+
+/**
+ * A tool call was not executed because the answer that holds it was cut off (`length`) or filtered (`content-filter`):
+ * its arguments may be incomplete.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class ToolCallCutOff extends Schema.TaggedError<ToolCallCutOff>()("ToolCallCutOff", {
+  toolName: Schema.String,
+  message: Schema.String
+}) {}
+
+/** A chunk of a type that this version does not know. `type` names it; a reader may skip it. @since 0.1.0 @category errors */
+export class UnknownChunkType extends Schema.TaggedError<UnknownChunkType>()("UnknownChunkType", {
+  type: Schema.String,
+  message: Schema.String
+}) {}
+
+/** A chunk of a known type whose fields are wrong. `message` names the field. @since 0.1.0 @category errors */
+export class InvalidChunk extends Schema.TaggedError<InvalidChunk>()("InvalidChunk", {
+  type: Schema.String,
+  message: Schema.String
+}) {}
+
+/** Everything an agent's stream can fail with. @since 0.1.0 @category models */
+export type AgentError = InvalidConfiguration | InvalidMessage | ModelError | RunAborted
+
+/** Whether a value is one of the errors that an agent's stream fails with. @since 0.1.0 @category guards */
+export const isAgentError = (value: unknown): value is AgentError =>
+  value instanceof ModelError ||
+  value instanceof RunAborted ||
+  value instanceof InvalidConfiguration ||
+  value instanceof InvalidMessage

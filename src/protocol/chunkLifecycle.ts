@@ -1,0 +1,130 @@
+/** Chunks that open, close and judge a run and its steps. */
+import { Schema } from "effect"
+import { chunk, envelope, openRecord, optional, providerMetadata } from "./chunkShape.js"
+import { ToolCallPayload } from "./chunkTool.js"
+import { FinishReason } from "./FinishReason.js"
+import * as Json from "./Json.js"
+import { Message, UIMessage } from "./Message.js"
+import { Usage } from "./Usage.js"
+
+/** What a provider warns of: a setting it ignores, a feature it emulates. */
+export const Warning = openRecord({ type: Schema.String })
+
+export type Warning = typeof Warning.Type
+
+/** What a provider says about one response. */
+export const ResponseInfo = Schema.Struct({
+  id: optional(Schema.String),
+  timestamp: optional(Schema.Date),
+  modelId: optional(Schema.String),
+  headers: optional(Schema.Record({ key: Schema.String, value: Schema.String }))
+})
+
+export type ResponseInfo = typeof ResponseInfo.Type
+
+/** What was asked of the model: which one, with which tools; the provider's own `body` when the caller asked for it. */
+export const RequestInfo = openRecord({
+  provider: optional(Schema.String),
+  modelId: optional(Schema.String),
+  body: optional(Json.SafeUnknown)
+})
+
+export type RequestInfo = typeof RequestInfo.Type
+
+const stepResult = Schema.Struct({
+  reason: FinishReason,
+  rawReason: optional(Schema.String),
+  isContinued: Schema.Boolean,
+  warnings: optional(Schema.Array(Warning)),
+  stoppedBy: optional(Schema.Literal("max-steps", "stop-when", "client-tool"))
+})
+
+const metadata = openRecord({ provider: optional(Schema.String), modelId: optional(Schema.String) })
+
+export const Start = chunk(
+  "start",
+  openRecord({ agentId: optional(Schema.String), messageId: optional(Schema.String) })
+)
+
+export const StepStart = chunk("step-start", {
+  messageId: optional(Schema.String),
+  request: RequestInfo,
+  warnings: optional(Schema.Array(Warning))
+})
+
+export const StepFinish = chunk("step-finish", {
+  id: optional(Schema.String),
+  messageId: optional(Schema.String),
+  stepResult,
+  output: Schema.Struct({ text: Json.Text, toolCalls: Schema.Array(ToolCallPayload), usage: Usage }),
+  metadata,
+  totalUsage: optional(Usage),
+  response: optional(ResponseInfo),
+  ...providerMetadata
+})
+
+export const Finish = chunk("finish", {
+  stepResult,
+  output: openRecord({ usage: Usage, text: Json.Text }),
+  metadata,
+  messages: Schema.Struct({
+    all: Schema.Array(Message),
+    user: Schema.Array(Message),
+    nonUser: Schema.Array(Message)
+  }),
+  response: Schema.Struct({
+    ...ResponseInfo.fields,
+    messages: Schema.Array(Message),
+    uiMessages: Schema.Array(UIMessage)
+  })
+})
+
+export const ErrorChunk = chunk("error", { error: Json.ErrorValue })
+
+export const Abort = chunk("abort", openRecord({ reason: optional(Json.SafeUnknown) }))
+
+/** A structured value: partial, or at last the validated one. The only chunk without a payload. */
+export const ObjectChunk = Schema.Struct({
+  type: Schema.Literal("object"),
+  ...envelope,
+  object: Json.SafeUnknown
+}).annotations({ identifier: "Chunk(object)" })
+
+export const Watch = chunk(
+  "watch",
+  openRecord({ workflowState: optional(Json.SafeRecord), eventTimestamp: optional(Schema.Number) })
+)
+
+export const Goal = chunk("goal", {
+  objective: Json.Text,
+  iteration: Schema.NonNegativeInt,
+  maxRuns: Schema.NonNegativeInt,
+  passed: Schema.Boolean,
+  status: Schema.Literal("active", "paused", "done"),
+  results: Schema.Array(Json.SafeUnknown),
+  reason: optional(Json.Text),
+  duration: Schema.NonNegative,
+  timedOut: Schema.Boolean,
+  maxRunsReached: Schema.Boolean,
+  suppressFeedback: Schema.Boolean
+})
+
+export const Tripwire = chunk("tripwire", {
+  reason: Json.Text,
+  retry: optional(Schema.Boolean),
+  metadata: optional(Json.SafeUnknown),
+  processorId: optional(Schema.String)
+})
+
+export const LifecycleChunks = [
+  Start,
+  StepStart,
+  StepFinish,
+  Finish,
+  ErrorChunk,
+  Abort,
+  ObjectChunk,
+  Watch,
+  Goal,
+  Tripwire
+] as const

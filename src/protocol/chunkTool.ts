@@ -1,0 +1,160 @@
+/** Chunks of tool calls, of what tools write, and of background tasks. */
+import { Schema } from "effect"
+import { chunk, envelope, optional, providerMetadata } from "./chunkShape.js"
+import * as Json from "./Json.js"
+
+const call = { toolCallId: Schema.String, toolName: Schema.String }
+const args = { args: optional(Json.SafeRecord) }
+const providerExecuted = { providerExecuted: optional(Schema.Boolean) }
+
+/** Fields of a `tool-call` payload; a `step-finish` lists the calls of its step in the same shape. */
+export const ToolCallPayload = Schema.Struct({
+  ...call,
+  ...args,
+  ...providerExecuted,
+  output: optional(Json.SafeUnknown),
+  ...providerMetadata
+})
+
+export const ToolCall = chunk("tool-call", ToolCallPayload)
+
+export const ToolResult = chunk("tool-result", {
+  ...call,
+  result: Json.SafeUnknown,
+  isError: optional(Schema.Boolean),
+  ...providerExecuted,
+  ...args,
+  ...providerMetadata
+})
+
+export const ToolCallInputStreamingStart = chunk("tool-call-input-streaming-start", {
+  ...call,
+  ...providerExecuted,
+  dynamic: optional(Schema.Boolean),
+  ...providerMetadata
+})
+
+export const ToolCallDelta = chunk("tool-call-delta", {
+  argsTextDelta: Json.Text,
+  toolCallId: Schema.String,
+  toolName: optional(Schema.String),
+  ...providerMetadata
+})
+
+export const ToolCallInputStreamingEnd = chunk("tool-call-input-streaming-end", {
+  toolCallId: Schema.String,
+  ...providerMetadata
+})
+
+export const ToolError = chunk("tool-error", {
+  id: optional(Schema.String),
+  ...call,
+  ...args,
+  error: Json.ErrorValue,
+  ...providerExecuted,
+  ...providerMetadata
+})
+
+export const ToolOutput = chunk("tool-output", {
+  output: Json.SafeUnknown,
+  toolCallId: Schema.String,
+  toolName: optional(Schema.String)
+})
+
+export const StepOutput = chunk("step-output", { output: Json.SafeUnknown, stepId: Schema.String })
+
+/** A JSON Schema, as an object. */
+const resumeSchema = { resumeSchema: optional(Json.SafeRecord) }
+
+export const ToolCallApproval = chunk("tool-call-approval", {
+  ...call,
+  args: Json.SafeRecord,
+  ...resumeSchema
+})
+
+export const ToolCallSuspended = chunk("tool-call-suspended", {
+  ...call,
+  args: Json.SafeRecord,
+  suspendData: optional(Json.SafeUnknown),
+  ...resumeSchema
+})
+
+export const ToolOutputDenied = chunk("tool-output-denied", {
+  ...call,
+  ...args,
+  approval: Schema.Struct({ approved: Schema.Literal(false), reason: optional(Json.Text) })
+})
+
+/** What a tool or a processor writes for the user interface: any type that begins with `data-`. */
+export const Data = Schema.Struct({
+  type: Schema.TemplateLiteral("data-", Schema.String),
+  ...envelope,
+  data: Json.SafeUnknown,
+  id: optional(Schema.String),
+  transient: optional(Schema.Boolean)
+}).annotations({ identifier: "Chunk(data-*)" })
+
+export const ToolChunks = [
+  ToolCall,
+  ToolResult,
+  ToolCallInputStreamingStart,
+  ToolCallDelta,
+  ToolCallInputStreamingEnd,
+  ToolError,
+  ToolOutput,
+  StepOutput,
+  ToolCallApproval,
+  ToolCallSuspended,
+  ToolOutputDenied
+] as const
+
+const task = { taskId: Schema.String, ...call }
+const dispatch = { ...task, runId: Schema.String, agentId: Schema.String }
+const began = { startedAt: Schema.Date, args: Json.SafeRecord }
+const ended = { completedAt: Schema.Date }
+
+export const BackgroundTaskStarted = chunk("background-task-started", task)
+
+export const BackgroundTaskRunning = chunk("background-task-running", { ...dispatch, ...began })
+
+export const BackgroundTaskProgress = chunk("background-task-progress", {
+  taskIds: Schema.Array(Schema.String),
+  runningCount: Schema.NonNegativeInt,
+  elapsedMs: Schema.NonNegative
+})
+
+export const BackgroundTaskOutput = chunk("background-task-output", { ...dispatch, payload: ToolOutput })
+
+export const BackgroundTaskCompleted = chunk("background-task-completed", {
+  ...dispatch,
+  result: Json.SafeUnknown,
+  ...ended,
+  isError: optional(Schema.Boolean)
+})
+
+export const BackgroundTaskFailed = chunk("background-task-failed", {
+  ...dispatch,
+  error: Schema.Struct({ message: Json.Text }),
+  ...ended
+})
+
+export const BackgroundTaskSuspended = chunk("background-task-suspended", {
+  ...dispatch,
+  suspendData: optional(Json.SafeUnknown)
+})
+
+export const BackgroundTaskResumed = chunk("background-task-resumed", { ...dispatch, ...began })
+
+export const BackgroundTaskCancelled = chunk("background-task-cancelled", { ...dispatch, ...ended })
+
+export const BackgroundTaskChunks = [
+  BackgroundTaskStarted,
+  BackgroundTaskRunning,
+  BackgroundTaskProgress,
+  BackgroundTaskOutput,
+  BackgroundTaskCompleted,
+  BackgroundTaskFailed,
+  BackgroundTaskSuspended,
+  BackgroundTaskResumed,
+  BackgroundTaskCancelled
+] as const

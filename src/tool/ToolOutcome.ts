@@ -1,0 +1,86 @@
+/**
+ * What a call came to, twice: as a chunk of the stream, and as the part of the next prompt that tells the model.
+ *
+ * @since 0.1.0
+ */
+import { Cause, Exit, Predicate } from "effect"
+import type { Of, ToolCall, ToolResult } from "../protocol/Chunk.js"
+import { ToolFailed } from "../protocol/Errors.js"
+import { messageOf, toJson } from "../protocol/Json.js"
+import type { ToolResultOutput, ToolResultPart } from "../protocol/Message.js"
+import { isErrorValue } from "./Tool.js"
+
+/** The outcome of one call. @since 0.1.0 @category models */
+export interface ToolOutcome {
+  readonly chunk: ToolResult | Of<"tool-error">
+  readonly part: ToolResultPart
+}
+
+const identity = ({ payload }: ToolCall) => ({
+  toolCallId: payload.toolCallId,
+  toolName: payload.toolName,
+  ...(payload.args === undefined ? {} : { args: payload.args })
+})
+
+const toPart = ({ payload }: ToolCall, output: ToolResultOutput): ToolResultPart => ({
+  type: "tool-result",
+  toolCallId: payload.toolCallId,
+  toolName: payload.toolName,
+  output
+})
+
+/** The texts of an in-band error of the Model Context Protocol; `undefined` when it has none. */
+const errorText = (value: object): string | undefined => {
+  if (!Predicate.hasProperty(value, "content") || !Array.isArray(value.content)) return undefined
+  const texts = value.content.flatMap((part: unknown) =>
+    Predicate.hasProperty(part, "text") && typeof part.text === "string" ? [part.text] : []
+  )
+  return texts.length === 0 ? undefined : texts.join("\n")
+}
+
+const tellError = (value: object): ToolResultOutput => {
+  const text = errorText(value)
+  return text === undefined
+    ? { type: "error-json", value: toJson(value) }
+    : { type: "error-text", value: messageOf(text) }
+}
+
+const tellValue = (value: unknown): ToolResultOutput =>
+  typeof value === "string"
+    ? { type: "text", value: messageOf(value) }
+    : { type: "json", value: toJson(value) }
+
+/** A value. `undefined` is a `null` result; one that says that it is an error is a result with `isError`. @since 0.1.0 @category constructors */
+export const succeeded = (call: ToolCall, value: unknown): ToolOutcome => {
+  const result = value === undefined ? null : value
+  const isError = isErrorValue(result)
+  return {
+    chunk: {
+      type: "tool-result",
+      runId: call.runId,
+      from: call.from,
+      payload: { ...identity(call), result, ...(isError ? { isError: true } : {}) }
+    },
+    part: toPart(call, isError ? tellError(result) : tellValue(result))
+  }
+}
+
+/** A failure; the model is told its message. @since 0.1.0 @category constructors */
+export const failed = (call: ToolCall, cause: unknown): ToolOutcome => {
+  const { toolName } = call.payload
+  const message = messageOf(cause)
+  const error = cause instanceof Error ? cause : new ToolFailed({ toolName, message, cause })
+  return {
+    chunk: {
+      type: "tool-error",
+      runId: call.runId,
+      from: call.from,
+      payload: { ...identity(call), error }
+    },
+    part: toPart(call, { type: "error-text", value: message })
+  }
+}
+
+/** How the execution of a call ended. @since 0.1.0 @category constructors */
+export const fromExit = (call: ToolCall, exit: Exit.Exit<unknown, unknown>): ToolOutcome =>
+  Exit.isSuccess(exit) ? succeeded(call, exit.value) : failed(call, Cause.squash(exit.cause))

@@ -1,0 +1,59 @@
+// What every system is told, as neutral parts. A script is a list of turns, one for each call of the model.
+import { random } from "./random.mjs"
+
+const letters = Buffer.from("etaoinshrdlucmfwypvbgk,.")
+
+/** `count` words of 10 to 14 characters; `latin1` makes each a flat string of its own, as a provider's are. */
+export const word = draw => {
+  const bytes = Buffer.allocUnsafe(10 + Math.floor(draw() * 5))
+  for (let at = 0; at < bytes.length - 1; at++) bytes[at] = letters[Math.floor(draw() * letters.length)]
+  bytes[bytes.length - 1] = 32
+  return bytes.toString("latin1")
+}
+
+const words = (count, seed) => {
+  const draw = random(seed)
+  return Array.from({ length: count }, () => word(draw))
+}
+
+const lengthOf = deltas => deltas.reduce((sum, delta) => sum + delta.length, 0)
+
+/** One answer of `count` text deltas. */
+export const textScript = (count, seed = 7) => {
+  const deltas = words(count, seed)
+  return {
+    turns: 1,
+    turn: () => ({ size: count, delta: at => deltas[at] }),
+    expected: { deltas: count, length: lengthOf(deltas), results: 0, sum: 0 }
+  }
+}
+
+/** The same, but every delta is made when it is pulled: nobody shares it, so memory shows who keeps it. */
+export const freshScript = (count, seed = 7) => ({
+  turns: 1,
+  turn: () => {
+    const draw = random(seed)
+    return { size: count, delta: () => word(draw) }
+  },
+  expected: { deltas: count, results: 0, sum: 0 }
+})
+
+/** `steps` turns that each call the tool `add` once, then one turn of five text deltas. */
+export const toolScript = (steps, seed = 7) => {
+  const deltas = words(5, seed)
+  return {
+    turns: steps + 1,
+    steps,
+    turn: at => (at < steps ? { call: at } : { size: deltas.length, delta: index => deltas[index] }),
+    expected: {
+      deltas: deltas.length,
+      length: lengthOf(deltas),
+      results: steps,
+      // the tool answers { sum: n + 1 } for n = 1000, 1001, ...
+      sum: (steps * (2 * 1001 + steps - 1)) / 2
+    }
+  }
+}
+
+/** Four digits whatever the step, so that a longer run has longer streams only because it has more steps. */
+export const argumentOf = step => 1000 + step

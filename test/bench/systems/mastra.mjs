@@ -1,0 +1,24 @@
+import { Agent } from "@mastra/core/agent"
+import { createTool } from "@mastra/core/tools"
+import { z } from "zod"
+import { scripted } from "../kit/model.mjs"
+
+const add = createTool({
+  id: "add",
+  description: "Add one",
+  inputSchema: z.object({ n: z.number() }),
+  execute: async ({ n }) => ({ sum: n + 1 })
+})
+
+export const mastra = {
+  name: "mastra",
+  textOf: chunk => chunk.payload.text,
+  resultOf: chunk => chunk.payload.result,
+  open: script => {
+    const model = scripted(script, "v3")
+    const tools = script.steps ? { add } : undefined
+    const agent = new Agent({ id: "bench", name: "bench", instructions: "Answer.", model, tools })
+    const options = { maxSteps: script.turns }
+    return { model, stream: () => agent.stream("hi", options) }
+  }
+}

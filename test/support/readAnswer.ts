@@ -1,0 +1,47 @@
+/** Reads answers as an agent does: one reader, each element normalised. */
+import { Effect, Stream } from "effect"
+import type { LanguageModel, ModelAnswer, ModelRequest } from "../../src/model/LanguageModel.js"
+import type { ModelPart } from "../../src/model/ModelPart.js"
+import type { ModelError } from "../../src/protocol/Errors.js"
+import * as Message from "../../src/protocol/Message.js"
+
+export interface Read {
+  readonly parts: ReadonlyArray<ModelPart>
+  /** What the source failed with, if it did. */
+  readonly failure?: unknown
+}
+
+export const request = (more: Partial<ModelRequest> = {}): ModelRequest => ({
+  messages: [Message.user("Wie wird das Wetter?")],
+  tools: [],
+  includeRawChunks: false,
+  ...more
+})
+
+/** The elements of an answer; interruption cancels the source. */
+export const elements = (answer: ModelAnswer): Stream.Stream<unknown, { readonly failure: unknown }> => {
+  const { source } = answer
+  const onError = (failure: unknown) => ({ failure })
+  return "getReader" in source
+    ? Stream.fromReadableStream(() => source, onError)
+    : Stream.fromAsyncIterable(source, onError)
+}
+
+/** Reads a whole answer, its failure included. */
+export const readAll = (
+  model: LanguageModel,
+  asked: ModelRequest = request()
+): Effect.Effect<Read, ModelError> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const answer = yield* model.answer(asked)
+      const parts: Array<ModelPart> = []
+      const failed = yield* Stream.runForEach(elements(answer), element =>
+        Effect.sync(() => {
+          const part = answer.normalize(element)
+          if (part !== undefined) parts.push(part)
+        })
+      ).pipe(Effect.flip, Effect.option)
+      return failed._tag === "Some" ? { parts, failure: failed.value.failure } : { parts }
+    })
+  )
