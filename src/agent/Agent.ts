@@ -14,7 +14,7 @@ import type { Input } from "../protocol/Conversation.js"
 import { type AgentError, InvalidConfiguration } from "../protocol/Errors.js"
 import { IdGenerator } from "../protocol/Id.js"
 import type * as Tool from "../tool/Tool.js"
-import { loop } from "./loop.js"
+import { drive, loop } from "./loop.js"
 import { defaultFields, prepare, refuseUnknown, settingsOf, toolsByName } from "./prepare.js"
 import { RunControl } from "./Run.js"
 import type { Defaults, RunOptions } from "./RunOptions.js"
@@ -167,12 +167,11 @@ export const record = Effect.fnUntraced(function* <R, const Tools extends Readon
   const recorded = RunRecord.make(runId, observe)
   // A run that waits for a reader would not notice.
   control.onAbort(() => recorded.log.wantAll())
-  const fiber = yield* Stream.runForEachChunk(loop(prepared), batch => {
-    recorded.write(batch)
+  const fiber = yield* drive(prepared, chunks => {
+    recorded.write(chunks)
     return recorded.demand
   }).pipe(
     Effect.onExit(exit => Effect.sync(() => recorded.end(exit))),
-    Effect.ignore,
     Effect.forkScoped
   )
   yield* Effect.addFinalizer(() =>

@@ -1,5 +1,5 @@
 /** The tool calls of one step: each a fiber, so many at once, outcomes told as they come. */
-import { Effect } from "effect"
+import { Effect, type Exit } from "effect"
 import type { AnsweredCall } from "../model/Answer.js"
 import { InvalidToolArguments, ToolNotFound } from "../protocol/Errors.js"
 import type { Message, ToolMessage } from "../protocol/Message.js"
@@ -8,10 +8,12 @@ import type { DataPart, ToolContext } from "../tool/ToolContext.js"
 import * as ToolOutcome from "../tool/ToolOutcome.js"
 import { fork, type Run } from "./Run.js"
 
+type Execute<R> = NonNullable<Tool<string, R>["call"]>
+
 export class Execution<R> {
   /** Calls that this side answers. */
   private readonly calls: ReadonlyArray<AnsweredCall>
-  private readonly waiting: Array<AnsweredCall> = []
+  private readonly waiting: Array<{ readonly call: AnsweredCall; readonly execute: Execute<R> }> = []
   private readonly running = new Set<AnsweredCall>()
   private readonly outcomes = new Map<AnsweredCall, ToolOutcome.ToolOutcome>()
   private clientCalls = 0
@@ -38,38 +40,33 @@ export class Execution<R> {
       } else if (tool.call === undefined) {
         this.clientCalls++
       } else {
-        this.waiting.push(call)
+        this.waiting.push({ call, execute: tool.call })
       }
     }
   }
 
   /** Starts as many of the queued calls as may run beside those that do. */
-  readonly advance: Effect.Effect<void, never, R> = Effect.suspend(() => this.startNext())
-
-  private startNext(): Effect.Effect<void, never, R> {
-    if (this.running.size >= this.run.settings.toolCallConcurrency) return Effect.void
-    const call = this.waiting.shift()
-    if (call === undefined) return Effect.void
-    const tool = this.run.tools.get(call.chunk.payload.toolName)
-    this.running.add(call)
-    return Effect.flatMap(fork(this.run, this.execute(call, tool)), () => this.startNext())
+  advance(): void {
+    while (this.running.size < this.run.settings.toolCallConcurrency) {
+      const next = this.waiting.shift()
+      if (next === undefined) return
+      this.start(next.call, next.execute)
+    }
   }
 
-  private execute(call: AnsweredCall, tool: Tool<string, R> | undefined): Effect.Effect<void, never, R> {
-    if (tool?.call === undefined) return Effect.void
+  private start(call: AnsweredCall, execute: Execute<R>): void {
     const controller = new AbortController()
-    return tool.call(call.input, this.context(call, controller.signal)).pipe(
-      Effect.onInterrupt(() => Effect.sync(() => controller.abort(this.run.control.aborted?.reason))),
-      Effect.exit,
-      Effect.map(exit => {
-        this.running.delete(call)
-        this.settle(call, ToolOutcome.fromExit(call.chunk, exit))
-        this.run.inbox.notify()
-      })
-    )
+    this.running.add(call)
+    const settle = (exit: Exit.Exit<unknown, unknown>): void => {
+      this.running.delete(call)
+      this.settle(call, ToolOutcome.fromExit(call.chunk, exit))
+      this.run.inbox.notify()
+    }
+    const executing = Effect.suspend(() => execute(call.input, this.context(call, controller)))
+    fork(this.run, controller, Effect.map(Effect.exit(executing), settle))
   }
 
-  private context(call: AnsweredCall, abortSignal: AbortSignal): ToolContext {
+  private context(call: AnsweredCall, controller: AbortController): ToolContext {
     const { agentId, emit, runId } = this.run
     const { toolCallId, toolName } = call.chunk.payload
     const whileRunning = (write: () => void): Effect.Effect<void> =>
@@ -83,7 +80,7 @@ export class Execution<R> {
       runId,
       toolCallId,
       toolName,
-      abortSignal,
+      abortSignal: controller.signal,
       messages: this.messages,
       write: output =>
         whileRunning(() =>

@@ -1,5 +1,5 @@
 /** One run in progress: what it was asked, what it has told, and what stops it. Plain data; the loop carries it. */
-import { Effect, type Fiber, FiberId, type Scope } from "effect"
+import { type Effect, type Fiber, FiberId } from "effect"
 import type { LanguageModel } from "../model/LanguageModel.js"
 import type { RunIds } from "../model/RunIds.js"
 import type { RunFold } from "../output/RunFold.js"
@@ -41,7 +41,7 @@ export interface Settings extends Omit<Defaults, "stopWhen" | "maxSteps" | "tool
 }
 
 /** A run in progress. */
-export interface Run<out R> {
+export interface Run<in out R> {
   readonly runId: string
   readonly agentId: string
   readonly messageId: string
@@ -62,28 +62,30 @@ export interface Run<out R> {
   readonly emit: (chunk: Chunk) => void
   /** Everything told so far but text deltas, which nothing here asks for. */
   readonly fold: RunFold
-  /** Owns every fiber of the run. */
-  readonly scope: Scope.Scope
-  /** Those that are running. */
-  readonly fibers: Set<Fiber.RuntimeFiber<void>>
+  /** Starts a fiber of the run at once, on this stack. See {@link fork}. */
+  readonly runFork: (effect: Effect.Effect<void, never, R>) => Fiber.RuntimeFiber<void>
+  /** The fibers that are running, each with what tells the world outside of Effect to stop. */
+  readonly fibers: Map<Fiber.RuntimeFiber<void>, AbortController>
+}
+
+/** The reason of signals that nobody gave one: made once, as a `DOMException` takes its stack when it is made. */
+const unwanted = new DOMException("The run is over.", "AbortError")
+
+/** Starts a fiber that the run owns. The signal of its controller fires when the run stops it. */
+export const fork = <R>(run: Run<R>, controller: AbortController, effect: Effect.Effect<void, never, R>): void => {
+  const fiber = run.runFork(effect)
+  if (fiber.unsafePoll() !== null) return
+  run.fibers.set(fiber, controller)
+  fiber.addObserver(() => run.fibers.delete(fiber))
 }
 
 /**
- * Interrupts what the run has running, and does not wait for it: a tool may ignore that, and the scope of the run owns it
- * until it ends.
+ * Stops what the run has running, and does not wait for it: a tool may ignore that, and the scope of the run waits for it.
  */
-export const interruptFibers = (run: Run<unknown>): void => {
-  for (const fiber of run.fibers) fiber.unsafeInterruptAsFork(FiberId.none)
+export const stopFibers = <R>(run: Run<R>): void => {
+  const reason = run.control.aborted?.reason ?? unwanted
+  for (const [fiber, controller] of run.fibers) {
+    controller.abort(reason)
+    fiber.unsafeInterruptAsFork(FiberId.none)
+  }
 }
-
-/** Forks into the scope of the run. */
-export const fork = <R>(
-  run: Run<unknown>,
-  effect: Effect.Effect<void, never, R>
-): Effect.Effect<void, never, R> =>
-  Effect.map(Effect.forkIn(effect, run.scope), fiber => {
-    run.fibers.add(fiber)
-    fiber.addObserver(() => run.fibers.delete(fiber))
-    // An abort that came before the fiber was known.
-    if (run.control.aborted !== undefined) fiber.unsafeInterruptAsFork(FiberId.none)
-  })

@@ -14,7 +14,7 @@ export interface Asked {
   exit: Exit.Exit<void, ModelError> | undefined
 }
 
-const requestOf = (run: Run<unknown>): ModelRequest => {
+const requestOf = <R>(run: Run<R>): ModelRequest => {
   const { includeRawChunks, modelSettings, providerOptions, toolChoice } = run.settings
   return {
     messages: [...run.instructions, ...run.input, ...run.added],
@@ -26,30 +26,26 @@ const requestOf = (run: Run<unknown>): ModelRequest => {
   }
 }
 
-/** The call; its fiber belongs to the run. */
-export const ask = (run: Run<unknown>): Effect.Effect<Asked> =>
-  Effect.suspend(() => {
-    const request = requestOf(run)
-    const answer = Answer.make({
-      runId: run.runId,
-      messageId: run.messageId,
-      ids: run.ids,
-      makeCallId: () => run.makeId("call"),
-      includeRawChunks: request.includeRawChunks,
-      emit: run.emit
-    })
-    answer.request = { provider: run.model.provider, modelId: run.model.modelId }
-    const asked: Asked = { answer, request, exit: undefined }
-    const reading = readAnswer(
-      run.model,
-      request,
-      answer,
-      run.inbox,
-      run.settings.includeRequestBody === true
-    )
-    const settled = Effect.map(Effect.exit(reading), exit => {
-      asked.exit = exit
-      run.inbox.notify()
-    })
-    return Effect.as(fork(run, settled), asked)
+/** Begins the next call; its fiber belongs to the run. */
+export const ask = <R>(run: Run<R>): Asked => {
+  const request = requestOf(run)
+  const answer = Answer.make({
+    runId: run.runId,
+    messageId: run.messageId,
+    ids: run.ids,
+    makeCallId: () => run.makeId("call"),
+    includeRawChunks: request.includeRawChunks,
+    emit: run.emit
   })
+  answer.request = { provider: run.model.provider, modelId: run.model.modelId }
+  const asked: Asked = { answer, request, exit: undefined }
+  const controller = new AbortController()
+  const { includeRequestBody = false } = run.settings
+  const reading = readAnswer({ model: run.model, request, answer, inbox: run.inbox, controller, includeRequestBody })
+  const settle = (exit: Exit.Exit<void, ModelError>): void => {
+    asked.exit = exit
+    run.inbox.notify()
+  }
+  fork(run, controller, Effect.map(Effect.exit(reading), settle))
+  return asked
+}

@@ -51,10 +51,10 @@ export const stepResult = (
   }
 }
 
-const metadataOf = (run: Run<unknown>) => ({ provider: run.model.provider, modelId: run.model.modelId })
+const metadataOf = <R>(run: Run<R>) => ({ provider: run.model.provider, modelId: run.model.modelId })
 
 /** `step-finish`: this step only, and the usage of the run so far. */
-export const stepFinish = (run: Run<unknown>, answer: Answer, result: StepResult): Of<"step-finish"> => ({
+export const stepFinish = <R>(run: Run<R>, answer: Answer, result: StepResult): Of<"step-finish"> => ({
   type: "step-finish",
   runId: run.runId,
   from: "AGENT",
@@ -84,7 +84,7 @@ const endResult = (end: RunEnd): StepResult => {
   }
 }
 
-const cause = (run: Run<unknown>, end: RunEnd): ReadonlyArray<Chunk> => {
+const cause = <R>(run: Run<R>, end: RunEnd): ReadonlyArray<Chunk> => {
   const { runId } = run
   switch (end._tag) {
     case "Success":
@@ -109,7 +109,7 @@ const isUser = (message: Message): boolean => message.role === "user"
  * The last chunks of a run: its cause when it did not end by itself, then `finish`. An answer that was cut off counts here
  * with what it said and used.
  */
-export const runFinish = (run: Run<unknown>, end: RunEnd): ReadonlyArray<Chunk> => {
+export const runFinish = <R>(run: Run<R>, end: RunEnd): ReadonlyArray<Chunk> => {
   const said = run.fold.snapshot()
   const cutOff = end._tag === "Success" ? undefined : end.answer
   const all = [...run.input.filter(message => message.role !== "system"), ...run.added]

@@ -24,6 +24,7 @@ import { type Asked, ask } from "./asking.js"
 import { Execution } from "./Execution.js"
 import { type RunEnd, runFinish, type StoppedBy, stepFinish, stepReason, stepResult } from "./ending.js"
 import type { Run } from "./Run.js"
+import type { StopCondition } from "./RunOptions.js"
 
 type State<R> =
   | { readonly _tag: "Opening" }
@@ -32,27 +33,28 @@ type State<R> =
   | { readonly _tag: "Ending"; readonly end: RunEnd }
   | { readonly _tag: "Ended"; readonly end: RunEnd }
 
-type Next<R> = Effect.Effect<State<R>, never, R>
+/** Where a run goes from a state: at once, or when it has asked somebody. */
+type Next<R> = State<R> | Effect.Effect<State<R>>
 
-const opening = <R>(run: Run<R>): Next<R> => {
+const opening = <R>(run: Run<R>): State<R> => {
   const { agentId, messageId, runId } = run
   run.emit({ type: "start", runId, from: "AGENT", payload: { agentId, messageId } })
   return asking(run)
 }
 
-const asking = <R>(run: Run<R>): Next<R> =>
+const asking = <R>(run: Run<R>): State<R> =>
   run.control.aborted === undefined
-    ? Effect.map(ask(run), (asked): State<R> => ({ _tag: "Answering", asked }))
-    : Effect.succeed({ _tag: "Ending", end: abortedEnd(run, undefined) })
+    ? { _tag: "Answering", asked: ask(run) }
+    : { _tag: "Ending", end: abortedEnd(run, undefined) }
 
 /** The model is answering; or it is done, and the step goes on to its tools. */
 const answering = <R>(run: Run<R>, state: Extract<State<R>, { readonly _tag: "Answering" }>): Next<R> => {
   const { answer, exit, request } = state.asked
-  if (run.control.aborted !== undefined) return Effect.succeed(aborted(run, answer, undefined))
-  if (exit === undefined) return Effect.succeed(state)
+  if (run.control.aborted !== undefined) return aborted(run, answer, undefined)
+  if (exit === undefined) return state
   if (Exit.isFailure(exit)) {
     return Either.match(Cause.failureOrCause(exit.cause), {
-      onLeft: error => Effect.succeed(failed(run, answer, error)),
+      onLeft: error => failed(run, answer, error),
       onRight: Effect.failCause
     })
   }
@@ -61,18 +63,18 @@ const answering = <R>(run: Run<R>, state: Extract<State<R>, { readonly _tag: "An
   const reason = stepReason(answer)
   if (reason === "length" || reason === "content-filter") {
     execution.cutOff(cutOffBecause(reason))
-    return stepEnds(run, answer, execution)
+  } else {
+    execution.prepare()
   }
-  execution.prepare()
   return executing(run, { _tag: "Executing", answer, execution })
 }
 
 /** Tools of the step are running; or all have their outcome, and the step ends. */
 const executing = <R>(run: Run<R>, state: Extract<State<R>, { readonly _tag: "Executing" }>): Next<R> => {
   const { answer, execution } = state
-  if (run.control.aborted !== undefined) return Effect.succeed(aborted(run, answer, execution))
-  if (execution.isDone) return stepEnds(run, answer, execution)
-  return Effect.as(execution.advance, state)
+  if (run.control.aborted !== undefined) return aborted(run, answer, execution)
+  execution.advance()
+  return execution.isDone ? stepEnds(run, answer, execution) : state
 }
 
 /** Adds what a step said to the conversation. */
@@ -82,35 +84,50 @@ const remember = <R>(run: Run<R>, answer: Answer, execution: Execution<R>, isCom
   }
 }
 
-const stepEnds = Effect.fnUntraced(function* <R>(run: Run<R>, answer: Answer, execution: Execution<R>) {
+const stepEnds = <R>(run: Run<R>, answer: Answer, execution: Execution<R>): Next<R> => {
   remember(run, answer, execution, true)
-  const wantsMore = stepReason(answer) === "tool-calls"
-  const decision = wantsMore ? yield* Effect.exit(decide(run, answer, execution)) : Exit.succeed(undefined)
-  const stoppedBy = Exit.isSuccess(decision) ? decision.value : undefined
-  const isContinued = wantsMore && Exit.isSuccess(decision) && stoppedBy === undefined
-  const result = stepResult(answer, isContinued, stoppedBy)
-  run.emit(stepFinish(run, answer, result))
-  if (isContinued) return yield* asking(run)
-  const end: RunEnd = Exit.isSuccess(decision)
-    ? { _tag: "Success", result, answer }
-    : { _tag: "Failure", error: brokenStopCondition(decision.cause), answer: undefined }
-  return { _tag: "Ending", end } satisfies State<R>
-})
-
-/** What stops a run whose model wants to go on; `undefined` when nothing does. */
-const decide = Effect.fnUntraced(function* <R>(run: Run<R>, answer: Answer, execution: Execution<R>) {
+  if (stepReason(answer) !== "tool-calls") return lastStep(run, answer, undefined)
   const { maxSteps, stopWhen } = run.settings
-  const finished = run.fold.finishedSteps
-  if (execution.hasClientCalls) return "client-tool" satisfies StoppedBy
-  if (finished.length + 1 >= maxSteps) return "max-steps" satisfies StoppedBy
-  if (stopWhen.length === 0) return undefined
+  if (execution.hasClientCalls) return lastStep(run, answer, "client-tool")
+  if (run.fold.finishedSteps.length + 1 >= maxSteps) return lastStep(run, answer, "max-steps")
+  return stopWhen.length === 0 ? nextStep(run, answer) : Effect.map(decide(run, answer), next => next())
+}
+
+const lastStep = <R>(run: Run<R>, answer: Answer, stoppedBy: StoppedBy | undefined): State<R> => {
+  const result = stepResult(answer, false, stoppedBy)
+  run.emit(stepFinish(run, answer, result))
+  return { _tag: "Ending", end: { _tag: "Success", result, answer } }
+}
+
+const nextStep = <R>(run: Run<R>, answer: Answer): State<R> => {
+  run.emit(stepFinish(run, answer, stepResult(answer, true, undefined)))
+  return asking(run)
+}
+
+/** Asks the stop conditions, and goes on as they say. */
+const decide = <R>(run: Run<R>, answer: Answer): Effect.Effect<() => State<R>> => {
   const { payload } = stepFinish(run, answer, stepResult(answer, true, undefined))
-  const steps = [...finished, run.fold.stepOf(payload)]
-  for (const condition of stopWhen) {
-    const verdict = yield* Effect.sync(() => condition({ steps }))
-    if (Effect.isEffect(verdict) ? yield* verdict : verdict) return "stop-when" satisfies StoppedBy
+  const steps = [...run.fold.finishedSteps, run.fold.stepOf(payload)]
+  return firstTrue(run.settings.stopWhen, { steps }).pipe(
+    Effect.exit,
+    Effect.map(verdict => () => {
+      if (Exit.isSuccess(verdict)) return verdict.value ? lastStep(run, answer, "stop-when") : nextStep(run, answer)
+      lastStep(run, answer, undefined)
+      const error = brokenStopCondition(verdict.cause)
+      return { _tag: "Ending", end: { _tag: "Failure", error, answer: undefined } }
+    })
+  )
+}
+
+const firstTrue = Effect.fnUntraced(function* (
+  conditions: ReadonlyArray<StopCondition>,
+  state: Parameters<StopCondition>[0]
+) {
+  for (const condition of conditions) {
+    const verdict = condition(state)
+    if (Effect.isEffect(verdict) ? yield* verdict : verdict) return true
   }
-  return undefined
+  return false
 })
 
 const brokenStopCondition = (cause: Cause.Cause<unknown>): InvalidConfiguration =>
@@ -170,25 +187,61 @@ const transition = <R>(run: Run<R>, state: State<R>): Next<R> => {
     case "Opening":
       return opening(run)
     case "Answering":
-      return Effect.flatMap(run.inbox.arrived, () => answering(run, state))
+      return answering(run, state)
     case "Executing":
-      return Effect.flatMap(run.inbox.arrived, () => executing(run, state))
+      return executing(run, state)
     case "Ending":
     case "Ended":
-      return Effect.sync(() => ended(run, state.end))
+      return ended(run, state.end)
   }
 }
+
+/** Only a run that is answering or executing has something to wait for. */
+const mustWait = <R>(state: State<R>): boolean => state._tag === "Answering" || state._tag === "Executing"
+
+/** What a run tells next, and the state it is in then. */
+const advance = <R>(run: Run<R>, state: State<R>): Effect.Effect<readonly [ReadonlyArray<Chunk>, State<R>]> => {
+  const move = Effect.suspend(() => {
+    const next = transition(run, state)
+    return Effect.isEffect(next)
+      ? Effect.map(next, then => [run.inbox.take(), then] as const)
+      : Effect.succeed([run.inbox.take(), next] as const)
+  })
+  return mustWait(state) ? Effect.zipRight(run.inbox.arrived, move) : move
+}
+
+const start: State<never> = { _tag: "Opening" }
 
 /**
  * The stream of one run; it can be run once. A run that failed ends, after its `finish`, with its error; one that was
  * aborted just ends.
  */
-export const loop = <R>(run: Run<R>): Stream.Stream<Chunk, AgentError, R> =>
-  Stream.unfoldChunkEffect<State<R>, Chunk, AgentError, R>({ _tag: "Opening" }, state => {
-    if (state._tag === "Ended") {
-      return state.end._tag === "Failure" ? Effect.fail(state.end.error) : Effect.succeedNone
+export const loop = <R>(run: Run<R>): Stream.Stream<Chunk, AgentError> =>
+  Stream.unfoldChunkEffect<State<R>, Chunk, AgentError, never>(start, state => {
+    if (state._tag !== "Ended") {
+      return Effect.map(advance(run, state), ([chunks, next]) =>
+        Option.some([Batch.unsafeFromArray(chunks), next] as const)
+      )
     }
-    return Effect.map(transition(run, state), next =>
-      Option.some([Batch.unsafeFromArray(run.inbox.take()), next] as const)
-    )
+    return state.end._tag === "Failure" ? Effect.fail(state.end.error) : Effect.succeedNone
   })
+
+/**
+ * The same run without a stream around it, for one reader that takes whole batches: `write` gets each, and the run goes on
+ * when the effect it returns is done.
+ */
+export const drive = <R>(
+  run: Run<R>,
+  write: (chunks: ReadonlyArray<Chunk>) => Effect.Effect<void>
+): Effect.Effect<void> => {
+  let state: State<R> = start
+  return Effect.whileLoop({
+    while: () => state._tag !== "Ended",
+    body: () =>
+      Effect.flatMap(advance(run, state), ([chunks, next]) => {
+        state = next
+        return write(chunks)
+      }),
+    step: () => undefined
+  })
+}

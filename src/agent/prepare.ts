@@ -1,5 +1,5 @@
 /** Makes a run ready: settings with their defaults, the conversation, the tools; refuses what cannot work before any model is asked. */
-import { Effect } from "effect"
+import { Effect, Fiber, Runtime } from "effect"
 import * as RunIds from "../model/RunIds.js"
 import * as RunFold from "../output/RunFold.js"
 import type { Chunk } from "../protocol/Chunk.js"
@@ -10,7 +10,7 @@ import * as Message from "../protocol/Message.js"
 import type { Tool } from "../tool/Tool.js"
 import type { Agent } from "./Agent.js"
 import { Inbox } from "./Inbox.js"
-import { interruptFibers, type Run, type RunControl, type Settings } from "./Run.js"
+import { type Run, type RunControl, type Settings, stopFibers } from "./Run.js"
 import type { Defaults, RunOptions } from "./RunOptions.js"
 
 const positive = (field: string, value: number | undefined, fallback: number): number => {
@@ -107,7 +107,7 @@ export const prepare = Effect.fnUntraced(function* <R>(
   const tools = yield* checked(() => new Map([...toolsByName(agent.tools), ...toolsByName(added)]))
   const conversation = yield* fromInput(input)
   const ids = yield* IdGenerator
-  const scope = yield* Effect.scope
+  const runtime = yield* Effect.runtime<R>()
   const inbox = new Inbox()
   const id = runId ?? ids.next("run")
   const fold = RunFold.make(id)
@@ -131,14 +131,20 @@ export const prepare = Effect.fnUntraced(function* <R>(
       if (chunk.type !== "text-delta") fold.push(chunk)
       inbox.push(chunk)
     },
-    scope,
-    fibers: new Set()
+    runFork: Runtime.runFork(runtime),
+    fibers: new Map()
   }
   control.onAbort(() => {
-    interruptFibers(run)
+    stopFibers(run)
     inbox.notify()
   })
-  yield* Effect.addFinalizer(() => Effect.sync(() => inbox.close()))
+  yield* Effect.addFinalizer(() =>
+    Effect.suspend(() => {
+      inbox.close()
+      stopFibers(run)
+      return Fiber.awaitAll(run.fibers.keys())
+    })
+  )
   if (abortSignal !== undefined) yield* follow(abortSignal, control)
   return run
 })

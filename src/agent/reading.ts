@@ -1,9 +1,9 @@
 /** Reads one model answer, from the call to its last part, inside one async boundary: nothing here runs per part but plain code. */
-import { Effect, Predicate } from "effect"
+import { Cause, Effect } from "effect"
 import type { Answer } from "../model/Answer.js"
+import { describe } from "../model/failureInfo.js"
 import type { LanguageModel, ModelAnswer, ModelRequest } from "../model/LanguageModel.js"
 import { ModelError } from "../protocol/Errors.js"
-import { messageOf } from "../protocol/Json.js"
 import type { Inbox } from "./Inbox.js"
 
 interface Elements {
@@ -27,58 +27,53 @@ const open = (source: ModelAnswer["source"]): Elements => {
   }
 }
 
-const nextTurn = (): Promise<{ readonly done: true }> =>
-  new Promise(resolve => setImmediate(() => resolve({ done: true })))
-
-/**
- * Hands every element to the answer, and stays at most an inbox ahead of its reader. After the finish part it takes what
- * is there already (a provider may send usage late) but waits for nothing: the answer is complete.
- */
+/** Hands every element to the answer, and stays at most an inbox ahead of its reader, until the source has ended. */
 const pump = async (
   elements: Elements,
   normalize: ModelAnswer["normalize"],
   answer: Answer,
   inbox: Inbox,
-  isStopped: () => boolean
+  isOver: () => boolean
 ): Promise<void> => {
-  while (true) {
-    const element =
-      answer.finished === undefined
-        ? await elements.next()
-        : await Promise.race([elements.next(), nextTurn()])
-    if (element.done === true || isStopped()) return
+  while (!isOver()) {
+    const element = await elements.next()
+    if (element.done === true || isOver()) return
     const part = normalize(element.value)
     if (part !== undefined) answer.accept(part)
-    if (answer.failure !== undefined) return
     if (inbox.isFull) await inbox.drained()
-    if (isStopped()) return
   }
 }
 
-const drain = (begun: ModelAnswer, elements: Elements, answer: Answer, inbox: Inbox) =>
-  Effect.async<void, unknown>(resume => {
+const drain = (begun: ModelAnswer, { answer, inbox }: Reading): Effect.Effect<void, unknown> =>
+  Effect.async(resume => {
+    const elements = open(begun.source)
     let isStopped = false
-    pump(elements, begun.normalize, answer, inbox, () => isStopped).then(
-      () => {
-        elements.cancel()
-        resume(Effect.void)
-      },
-      (cause: unknown) => resume(Effect.fail(cause))
-    )
-    return Effect.sync(() => {
+    let lastTurn: ReturnType<typeof setImmediate> | undefined
+    const stop = (): void => {
       isStopped = true
       elements.cancel()
-    })
+    }
+    const end = (outcome: Effect.Effect<void, unknown>): void => {
+      clearImmediate(lastTurn)
+      resume(outcome)
+    }
+    const isOver = (): boolean => {
+      if (answer.failure !== undefined && !isStopped) stop()
+      // A provider may send usage after the finish part, but an answer that is complete waits for nothing.
+      if (answer.finished !== undefined && lastTurn === undefined) {
+        lastTurn = setImmediate(() => {
+          stop()
+          end(Effect.void)
+        })
+      }
+      return isStopped
+    }
+    pump(elements, begun.normalize, answer, inbox, isOver).then(
+      () => end(Effect.void),
+      (cause: unknown) => end(Effect.fail(cause))
+    )
+    return Effect.sync(stop)
   })
-
-const statusOf = (cause: unknown) => ({
-  ...(Predicate.hasProperty(cause, "statusCode") && typeof cause.statusCode === "number"
-    ? { statusCode: cause.statusCode }
-    : {}),
-  ...(Predicate.hasProperty(cause, "isRetryable") && typeof cause.isRetryable === "boolean"
-    ? { isRetryable: cause.isRetryable }
-    : {})
-})
 
 const streamFailure = (model: LanguageModel, cause: unknown): ModelError =>
   cause instanceof ModelError
@@ -87,9 +82,8 @@ const streamFailure = (model: LanguageModel, cause: unknown): ModelError =>
         reason: "stream",
         provider: model.provider,
         modelId: model.modelId,
-        message: messageOf(cause),
-        cause,
-        ...statusOf(cause)
+        ...describe(cause),
+        cause
       })
 
 const incomplete = (model: LanguageModel): ModelError =>
@@ -101,36 +95,49 @@ const incomplete = (model: LanguageModel): ModelError =>
       "The answer ended before the model said that it was finished: the connection was cut or the provider broke off."
   })
 
-const read = Effect.fnUntraced(function* (
-  model: LanguageModel,
-  request: ModelRequest,
-  answer: Answer,
-  inbox: Inbox,
-  includeRequestBody: boolean
-) {
-  const begun = yield* model.answer(request)
-  if (includeRequestBody && begun.requestBody !== undefined) {
-    answer.request = { ...answer.request, body: begun.requestBody }
+/** What an answer that was read to its end failed with. */
+const failureOf = (model: LanguageModel, answer: Answer): ModelError | undefined => {
+  if (answer.failure !== undefined) return streamFailure(model, answer.failure.error)
+  if (answer.finished === undefined) return incomplete(model)
+  const { rawReason, reason } = answer.finished
+  if (reason === "error") {
+    return streamFailure(model, "The provider ended its answer with an error and did not say which.")
   }
-  if (begun.responseHeaders !== undefined) answer.response = { headers: begun.responseHeaders }
-  yield* Effect.try({ try: () => open(begun.source), catch: cause => cause }).pipe(
-    Effect.flatMap(elements => drain(begun, elements, answer, inbox)),
-    Effect.mapError(cause => streamFailure(model, cause))
-  )
-  if (answer.failure !== undefined) return yield* streamFailure(model, answer.failure.error)
-  if (answer.finished === undefined) return yield* incomplete(model)
-  if (answer.finished.reason === "error") {
-    return yield* streamFailure(model, "The provider ended its answer with an error and did not say which.")
-  }
-  if (answer.isTorn && answer.finished.reason !== "length" && answer.finished.reason !== "content-filter") {
-    return yield* incomplete(model)
-  }
-}, Effect.scoped)
+  // V4 packages say so when the body broke off; older ones only leave a call unfinished.
+  const isBrokenOff = reason === "other" && (rawReason === "interrupted" || answer.hasMalformedCall)
+  const isCutOff = reason === "length" || reason === "content-filter"
+  return isBrokenOff || (answer.isTorn && !isCutOff) ? incomplete(model) : undefined
+}
+
+/** A model call that is to be read. */
+export interface Reading {
+  readonly model: LanguageModel
+  readonly request: ModelRequest
+  readonly answer: Answer
+  readonly inbox: Inbox
+  /** Stops the provider. Whoever interrupts the reading fires it. */
+  readonly controller: AbortController
+  readonly includeRequestBody: boolean
+}
 
 /**
  * One call of a model, read into `answer` up to its end. Fails when the model does, when it reports an error in the middle
- * of its answer, and when the answer ends without a finish or in the middle of a call; one that dies has failed. Interrupting it stops the provider
- * at once, also one that ignores its signal.
+ * of its answer, and when the answer ends without a finish or in the middle of a call; one that dies has failed.
+ * Interrupting it stops the reading at once, also when the provider ignores its signal.
  */
-export const readAnswer = (...call: Parameters<typeof read>): Effect.Effect<void, ModelError> =>
-  Effect.catchAllDefect(read(...call), cause => streamFailure(call[0], cause))
+export const readAnswer = (reading: Reading): Effect.Effect<void, ModelError> => {
+  const { answer, controller, includeRequestBody, model, request } = reading
+  return Effect.suspend(() => model.answer(request, controller.signal)).pipe(
+    Effect.flatMap(begun => {
+      if (includeRequestBody && begun.requestBody !== undefined) {
+        answer.request = { ...answer.request, body: begun.requestBody }
+      }
+      if (begun.responseHeaders !== undefined) answer.response = { headers: begun.responseHeaders }
+      return drain(begun, reading)
+    }),
+    Effect.matchCauseEffect({
+      onFailure: cause => Effect.fail(streamFailure(model, Cause.squash(cause))),
+      onSuccess: () => failureOf(model, answer) ?? Effect.void
+    })
+  )
+}

@@ -6,7 +6,7 @@
  */
 import { Effect, Predicate } from "effect"
 import { InvalidConfiguration, ModelError } from "../protocol/Errors.js"
-import { describe } from "./aiSdkFailure.js"
+import { describe } from "./failureInfo.js"
 import { normalize } from "./aiSdkParts.js"
 import { makePrompt } from "./aiSdkPrompt.js"
 import type * as Types from "./aiSdkTypes.js"
@@ -70,43 +70,25 @@ const discard = (stream: ReadableStream<unknown>): void => {
   if (!stream.locked) stream.cancel().catch(nothing)
 }
 
-/** One call: the signal that stops it, and its stream once there is one. */
-class Call {
-  readonly controller = new AbortController()
-  stream: ReadableStream<unknown> | undefined
-
-  /** Stops the provider; a stream that comes later, or was never read, is cancelled. Harmless after the end. */
-  readonly stop = Effect.sync(() => {
-    this.controller.abort()
-    if (this.stream !== undefined) discard(this.stream)
-  })
-
-  /** Takes the stream of a result, whenever it comes. */
-  accept(result: AiSdkStreamResult): void {
-    if (!isStreamResult(result)) throw new TypeError("The provider answered without a stream.")
-    this.stream = result.stream
-    if (this.controller.signal.aborted) discard(result.stream)
-  }
-}
-
 const isStreamResult = (result: unknown): boolean =>
   Predicate.hasProperty(result, "stream") && Predicate.hasProperty(result.stream, "getReader")
 
-/** Begins a call. Interruption does not wait for a provider that ignores its signal. */
-const begin = (
-  model: AiSdkModel,
-  call: Call,
-  options: AiSdkCallOptions
-): Effect.Effect<AiSdkStreamResult, ModelError> =>
+/** Begins a call. Interruption does not wait for a provider that ignores its signal; a stream that comes later is cancelled. */
+const begin = (model: AiSdkModel, options: AiSdkCallOptions): Effect.Effect<AiSdkStreamResult, ModelError> =>
   Effect.async<AiSdkStreamResult, ModelError>(resume => {
+    let isWanted = true
     // Inside a promise, a `doStream` that throws before it returns one is a rejection like any other.
     new Promise<AiSdkStreamResult>(resolve => resolve(model.doStream(options)))
       .then(result => {
-        call.accept(result)
-        resume(Effect.succeed(result))
+        if (!isStreamResult(result)) throw new TypeError("The provider answered without a stream.")
+        if (isWanted) resume(Effect.succeed(result))
+        else discard(result.stream)
       })
       .catch(cause => resume(Effect.fail(requestFailure(model, cause))))
-  }).pipe(Effect.onInterrupt(() => call.stop))
+    return Effect.sync(() => {
+      isWanted = false
+    })
+  })
 
 const requestFailure = ({ provider, modelId }: AiSdkModel, cause: unknown): ModelError =>
   new ModelError({ reason: "request", provider, modelId, ...describe(cause), cause })
@@ -150,19 +132,15 @@ export const make = (model: AiSdkModel): LanguageModel => {
   check(model)
   const { provider, modelId, specificationVersion } = model
   const prompt = makePrompt(specificationVersion, provider)
-  const answer = Effect.fnUntraced(function* (request: ModelRequest) {
-    const call = yield* Effect.acquireRelease(
-      Effect.sync(() => new Call()),
-      call => call.stop
-    )
-    const result = yield* begin(model, call, {
-      ...settingOptions(request),
-      ...toolOptions(request),
-      prompt: prompt(request.messages),
-      includeRawChunks: request.includeRawChunks,
-      abortSignal: call.controller.signal
-    })
-    return answerOf(result)
-  })
+  const answer = (request: ModelRequest, abortSignal: AbortSignal) =>
+    Effect.suspend(() =>
+      begin(model, {
+        ...settingOptions(request),
+        ...toolOptions(request),
+        prompt: prompt(request.messages),
+        includeRawChunks: request.includeRawChunks,
+        abortSignal
+      })
+    ).pipe(Effect.map(answerOf))
   return { provider, modelId, answer }
 }

@@ -195,6 +195,11 @@ export class Answer {
     emit({ type: "raw", runId, from: "AGENT", payload: isRecord ? { ...value } : { value } })
   }
 
+  /** Whether a call's arguments are no JSON. */
+  get hasMalformedCall(): boolean {
+    return this.toolCalls.made.some(call => call.malformed !== undefined)
+  }
+
   /** Whether the answer ends in the middle of a call's arguments. */
   get isTorn(): boolean {
     return this.toolCalls.hasTornDraft()

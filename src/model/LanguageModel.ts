@@ -4,7 +4,7 @@
  *
  * @since 0.1.0
  */
-import type { Effect, Scope } from "effect"
+import type { Effect } from "effect"
 import type { ModelError } from "../protocol/Errors.js"
 import type { JsonValue, ProviderMetadata } from "../protocol/Json.js"
 import type { Message } from "../protocol/Message.js"
@@ -66,8 +66,9 @@ export interface ModelAnswer {
 }
 
 /**
- * A language model. `answer` is interruptible at any time; the scope it is given lives as long as its answer is read, and
- * closing it before the source has ended must stop the provider.
+ * A language model. `answer` is interruptible at any time. Its signal fires when the answer is not wanted any more, while
+ * it is asked for or while it is read; then the provider must stop. It does not fire after an answer that was read to its
+ * end.
  *
  * @since 0.1.0
  * @category models
@@ -76,5 +77,5 @@ export interface LanguageModel {
   /** As the provider calls itself, for example `openai.responses`. */
   readonly provider: string
   readonly modelId: string
-  readonly answer: (request: ModelRequest) => Effect.Effect<ModelAnswer, ModelError, Scope.Scope>
+  readonly answer: (request: ModelRequest, signal: AbortSignal) => Effect.Effect<ModelAnswer, ModelError>
 }

@@ -115,7 +115,8 @@ export class RunLog {
   private want(index: number): void {
     if (index <= this.wanted) return
     this.wanted = index
-    if (this.resume !== undefined && this.hasDemand()) {
+    // Not for each chunk that is read: half of what it may be ahead is worth waking the writer for.
+    if (this.resume !== undefined && this.entries.length <= index + ahead / 2) {
       const resume = this.resume
       this.resume = undefined
       resume()
@@ -180,13 +181,6 @@ export class Cursor {
       if (!(entry instanceof Marker)) return entry
     }
     return undefined
-  }
-
-  /** The next chunk that is there already; counts as demand for what follows it. */
-  take(): Chunk | undefined {
-    const chunk = this.next()
-    this.source.want(this.index)
-    return chunk
   }
 
   /** At most `limit` chunks that are there already, handed to `take` in order; how many there were. */

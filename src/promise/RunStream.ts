@@ -101,12 +101,22 @@ export class RunStream<A> extends ReadableStream<A> {
       }
       return { done: true, value: undefined }
     }
+    let batch: Array<A> = []
+    let index = 0
+    const refill = (chunk: Chunk): void => {
+      const value = pick(chunk)
+      if (value !== undefined) batch.push(value)
+    }
     const available = (): IteratorResult<A, undefined> | undefined => {
       if (isOver) return { done: true, value: undefined }
-      for (let chunk = cursor.take(); chunk !== undefined; chunk = cursor.take()) {
-        const value = pick(chunk)
-        if (value !== undefined) return { done: false, value }
+      if (index === batch.length) {
+        batch = []
+        index = 0
+        while (batch.length === 0 && cursor.drain(batchSize, refill) > 0);
       }
+      const value = batch[index++]
+      if (value !== undefined) return { done: false, value }
+      index = 0
       return cursor.isDone() ? over() : undefined
     }
     const next = async (): Promise<IteratorResult<A, undefined>> => {

@@ -121,7 +121,7 @@ export interface SkippedInput {
  * @category models
  */
 export type ModelMessageInput =
-  | ({ readonly role: "system"; readonly content: string } & WithOptions)
+  | ({ readonly role: "system" | "user" | "assistant"; readonly content: string } & WithOptions)
   | ({
       readonly role: "user"
       readonly content: string | ReadonlyArray<TextInput | ImageInput | FileInput>

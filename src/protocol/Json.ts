@@ -166,26 +166,31 @@ export const messageOf = (cause: unknown): string => {
   return stringify(cause)
 }
 
+/** Property tests meet values that JSON can hold: what it cannot hold comes back as something else, by design. */
+const Anything = Schema.Unknown.annotations({ arbitrary: () => fc => fc.jsonValue() })
+
 /** Any value in memory; its {@link toJson} form as JSON. @since 0.1.0 @category schemas */
-export const SafeUnknown = Schema.transform(Schema.Unknown, Schema.Unknown, {
+export const SafeUnknown = Schema.transform(Anything, Anything, {
   strict: true,
   decode: value => value,
   encode: value => toJson(value)
 }).annotations({ identifier: "SafeUnknown" })
 
+/** Declared, not a `Schema.Record`: that one copies, and a key named `__proto__` would become the copy's prototype. */
+const OpenRecord = Schema.declare((value): value is { readonly [key: string]: unknown } => isRecord(value), {
+  identifier: "OpenRecord",
+  arbitrary: () => fc => fc.dictionary(fc.string(), fc.jsonValue())
+})
+
 /** An open record in memory; its {@link toJson} form as JSON. @since 0.1.0 @category schemas */
-export const SafeRecord = Schema.transform(
-  Schema.Record({ key: Schema.String, value: Schema.Unknown }),
-  Schema.Record({ key: Schema.String, value: Schema.Unknown }),
-  {
-    strict: true,
-    decode: record => record,
-    encode: record => {
-      const made = toJson(record)
-      return isRecord(made) ? made : {}
-    }
+export const SafeRecord = Schema.transform(OpenRecord, OpenRecord, {
+  strict: true,
+  decode: record => record,
+  encode: record => {
+    const made = toJson(record)
+    return isRecord(made) ? made : {}
   }
-).annotations({ identifier: "SafeRecord" })
+}).annotations({ identifier: "SafeRecord" })
 
 /** A string whose JSON form has no lone surrogate. @since 0.1.0 @category schemas */
 export const Text = Schema.transform(Schema.String, Schema.String, {
@@ -210,7 +215,7 @@ export class RemoteError extends Error {
  * @since 0.1.0
  * @category schemas
  */
-export const ErrorValue = Schema.transform(Schema.Unknown, Schema.Unknown, {
+export const ErrorValue = Schema.transform(Anything, Anything, {
   strict: true,
   decode: value =>
     isRecord(value) &&
@@ -225,22 +230,58 @@ export const ErrorValue = Schema.transform(Schema.Unknown, Schema.Unknown, {
 /** Provider name, then key: what a provider says about a part, and gets back with it. @since 0.1.0 @category models */
 export type ProviderMetadata = { readonly [provider: string]: { readonly [key: string]: JsonValue } }
 
-const JsonValueSchema: Schema.Schema<JsonValue> = Schema.suspend(() =>
-  Schema.Union(
-    Schema.String,
-    Schema.JsonNumber,
-    Schema.Boolean,
-    Schema.Null,
-    Schema.Array(JsonValueSchema),
-    Schema.Record({ key: Schema.String, value: JsonValueSchema })
-  )
-).annotations({ identifier: "JsonValue" })
+const isScalar = (value: unknown): boolean =>
+  value === null ||
+  typeof value === "string" ||
+  typeof value === "boolean" ||
+  (typeof value === "number" && Number.isFinite(value))
+
+/** Keeps its own stack, so that no depth overflows. A cycle passes: encoding makes it safe. */
+const isJson = (value: unknown): value is JsonValue => {
+  const seen = new Set<object>()
+  const open: Array<unknown> = [value]
+  while (open.length > 0) {
+    const next = open.pop()
+    if (typeof next !== "object" || next === null) {
+      if (!isScalar(next)) return false
+    } else if (!seen.has(next)) {
+      seen.add(next)
+      for (const inner of Object.values(next)) open.push(inner)
+    }
+  }
+  return true
+}
+
+const isMetadata = (value: unknown): value is ProviderMetadata =>
+  isRecord(value) && Object.values(value).every(isRecord) && isJson(value)
+
+const JsonType = Schema.declare<JsonValue>(isJson, {
+  identifier: "JsonValue",
+  arbitrary: () => fc => fc.jsonValue().map(toJson)
+})
+
+const MetadataType = Schema.declare<ProviderMetadata>(isMetadata, {
+  identifier: "ProviderMetadata",
+  arbitrary: () => fc => fc.dictionary(fc.string(), fc.dictionary(fc.string(), fc.jsonValue().map(toJson)))
+})
 
 /** Schema of {@link JsonValue}. @since 0.1.0 @category schemas */
-export const JsonValue: Schema.Schema<JsonValue> = JsonValueSchema
+export const JsonValue: Schema.Schema<JsonValue> = Schema.transform(JsonType, JsonType, {
+  strict: true,
+  decode: value => value,
+  encode: toJson
+}).annotations({ identifier: "JsonValue" })
 
 /** Schema of {@link ProviderMetadata}. @since 0.1.0 @category schemas */
-export const ProviderMetadata: Schema.Schema<ProviderMetadata> = Schema.Record({
-  key: Schema.String,
-  value: Schema.Record({ key: Schema.String, value: JsonValueSchema })
-}).annotations({ identifier: "ProviderMetadata" })
+export const ProviderMetadata: Schema.Schema<ProviderMetadata> = Schema.transform(
+  MetadataType,
+  MetadataType,
+  {
+    strict: true,
+    decode: metadata => metadata,
+    encode: metadata => {
+      const made = toJson(metadata)
+      return isMetadata(made) ? made : {}
+    }
+  }
+).annotations({ identifier: "ProviderMetadata" })

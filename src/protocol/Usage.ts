@@ -34,10 +34,10 @@ const fields = ["inputTokens", "outputTokens", "totalTokens", "reasoningTokens",
 type Mutable = { -readonly [Key in keyof Usage]?: number }
 
 const isCount = (value: unknown): value is number =>
-  typeof value === "number" && Number.isFinite(value) && value >= 0
+  typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER
 
 /**
- * Reads loose figures: what is no finite, non-negative number is left out, fractions are rounded. A total that the
+ * Reads loose figures: what is no non-negative number, or is beyond exact integers, is left out, fractions are rounded. A total that the
  * provider did not give is input plus output when both are known (reasoning is part of output already).
  *
  * @since 0.1.0
@@ -47,7 +47,8 @@ export const make = (figures: { readonly [Key in keyof Usage]?: unknown }): Usag
   const usage: Mutable = {}
   for (const field of fields) {
     const value = figures[field]
-    if (isCount(value)) usage[field] = Math.round(value)
+    // `abs` for -0, which is a count of 0.
+    if (isCount(value)) usage[field] = Math.abs(Math.round(value))
   }
   if (
     usage.totalTokens === undefined &&

@@ -1,5 +1,5 @@
 /** Chunks of what a model says: text, reasoning, sources, files, and the provider's own data. */
-import { Schema } from "effect"
+import { ParseResult, Schema } from "effect"
 import { chunk, openRecord, optional, providerMetadata } from "./chunkShape.js"
 import * as Json from "./Json.js"
 
@@ -44,7 +44,8 @@ export const Source = chunk("source", {
 const FilePayload = Schema.Struct({
   data: Schema.Union(Schema.String, Schema.Uint8ArrayFromSelf),
   base64: optional(Schema.String),
-  mimeType: Schema.String
+  mimeType: Schema.String,
+  ...providerMetadata
 })
 
 /** `encoding` stands in the JSON form only, and only when `data` was bytes: base64 text alone would come back as text. */
@@ -52,19 +53,27 @@ const EncodedFilePayload = Schema.Struct({
   data: Schema.String,
   encoding: optional(Schema.Literal("base64")),
   base64: optional(Schema.String),
-  mimeType: Schema.String
+  mimeType: Schema.String,
+  ...providerMetadata
 })
 
 export const File = chunk(
   "file",
-  Schema.transform(EncodedFilePayload, FilePayload, {
+  Schema.transformOrFail(EncodedFilePayload, FilePayload, {
     strict: true,
-    decode: ({ encoding, ...payload }) =>
-      encoding === "base64" ? { ...payload, data: Json.fromBase64(payload.data) } : payload,
+    decode: ({ encoding, ...payload }, _, ast) =>
+      encoding === undefined
+        ? ParseResult.succeed(payload)
+        : ParseResult.try({
+            try: () => ({ ...payload, data: Json.fromBase64(payload.data) }),
+            catch: () => new ParseResult.Type(ast, payload.data, "`data` is no base64 text")
+          }),
     encode: payload =>
-      typeof payload.data === "string"
-        ? { ...payload, data: payload.data }
-        : { ...payload, data: Json.toBase64(payload.data), encoding: "base64" as const }
+      ParseResult.succeed(
+        typeof payload.data === "string"
+          ? { ...payload, data: payload.data }
+          : { ...payload, data: Json.toBase64(payload.data), encoding: "base64" as const }
+      )
   })
 )
 

@@ -1,6 +1,14 @@
 /** Chunks that open, close and judge a run and its steps. */
 import { Schema } from "effect"
-import { chunk, envelope, openRecord, optional, providerMetadata } from "./chunkShape.js"
+import {
+  chunk,
+  envelope,
+  Milliseconds,
+  OpenKey,
+  openRecord,
+  optional,
+  providerMetadata
+} from "./chunkShape.js"
 import { ToolCallPayload } from "./chunkTool.js"
 import { FinishReason } from "./FinishReason.js"
 import * as Json from "./Json.js"
@@ -17,7 +25,7 @@ export const ResponseInfo = Schema.Struct({
   id: optional(Schema.String),
   timestamp: optional(Schema.Date),
   modelId: optional(Schema.String),
-  headers: optional(Schema.Record({ key: Schema.String, value: Schema.String }))
+  headers: optional(Schema.Record({ key: OpenKey, value: Schema.String }))
 })
 
 export type ResponseInfo = typeof ResponseInfo.Type
@@ -92,7 +100,7 @@ export const ObjectChunk = Schema.Struct({
 
 export const Watch = chunk(
   "watch",
-  openRecord({ workflowState: optional(Json.SafeRecord), eventTimestamp: optional(Schema.Number) })
+  openRecord({ workflowState: optional(Json.SafeRecord), eventTimestamp: optional(Schema.Finite) })
 )
 
 export const Goal = chunk("goal", {
@@ -103,7 +111,7 @@ export const Goal = chunk("goal", {
   status: Schema.Literal("active", "paused", "done"),
   results: Schema.Array(Json.SafeUnknown),
   reason: optional(Json.Text),
-  duration: Schema.NonNegative,
+  duration: Milliseconds,
   timedOut: Schema.Boolean,
   maxRunsReached: Schema.Boolean,
   suppressFeedback: Schema.Boolean

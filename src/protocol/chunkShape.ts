@@ -16,9 +16,15 @@ export const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWi
 
 export const providerMetadata = { providerMetadata: optional(Json.ProviderMetadata) }
 
+/** Finite: JSON has no infinity. */
+export const Milliseconds = Schema.Finite.pipe(Schema.nonNegative())
+
+/** Anything but `__proto__`, which would become the prototype of the record that a schema makes. */
+export const OpenKey = Schema.String.pipe(Schema.filter(key => key !== "__proto__"))
+
 /** Named fields, and whatever else there is. */
 export const openRecord = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
-  Schema.Struct(fields, Schema.Record({ key: Schema.String, value: Json.SafeUnknown }))
+  Schema.Struct(fields, Schema.Record({ key: OpenKey, value: Json.SafeUnknown }))
 
 interface ChunkConstructor {
   <const Type extends string, Fields extends Schema.Struct.Fields>(

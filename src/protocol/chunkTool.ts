@@ -1,6 +1,6 @@
 /** Chunks of tool calls, of what tools write, and of background tasks. */
 import { Schema } from "effect"
-import { chunk, envelope, optional, providerMetadata } from "./chunkShape.js"
+import { chunk, envelope, Milliseconds, optional, providerMetadata } from "./chunkShape.js"
 import * as Json from "./Json.js"
 
 const call = { toolCallId: Schema.String, toolName: Schema.String }
@@ -120,7 +120,7 @@ export const BackgroundTaskRunning = chunk("background-task-running", { ...dispa
 export const BackgroundTaskProgress = chunk("background-task-progress", {
   taskIds: Schema.Array(Schema.String),
   runningCount: Schema.NonNegativeInt,
-  elapsedMs: Schema.NonNegative
+  elapsedMs: Milliseconds
 })
 
 export const BackgroundTaskOutput = chunk("background-task-output", { ...dispatch, payload: ToolOutput })

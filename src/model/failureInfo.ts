@@ -1,4 +1,4 @@
-/** What may be told of a failure that came from an AI SDK provider. */
+/** What may be told of a failure that came from a provider. */
 import { Predicate } from "effect"
 import { wellFormed } from "../protocol/Json.js"
 
