@@ -3,8 +3,7 @@
  *
  * @since 0.1.0
  */
-export type { AiSdkModel } from "./model/AiSdk.js"
-export type { LanguageModel, ModelSettings, ToolChoice } from "./model/LanguageModel.js"
+export type { AiSdkModel, LanguageModel, ModelSettings, ToolChoice } from "./model/LanguageModel.js"
 export type { FullOutput, Response, RunStatus, Step, Tripwire } from "./output/FullOutput.js"
 export {
   Agent,

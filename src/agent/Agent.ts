@@ -5,14 +5,13 @@
  * @since 0.1.0
  */
 import { Effect, type Scope, Stream } from "effect"
-import type { LanguageModel } from "../model/LanguageModel.js"
+import type { LanguageModel } from "../model/ModelPort.js"
 import type { FullOutput } from "../output/FullOutput.js"
 import * as ModelOutput from "../output/ModelOutput.js"
 import * as RunRecord from "../output/RunRecord.js"
 import type { Chunk } from "../protocol/Chunk.js"
 import type { Input } from "../protocol/Conversation.js"
 import { type AgentError, InvalidConfiguration } from "../protocol/Errors.js"
-import { IdGenerator } from "../protocol/Id.js"
 import type * as Tool from "../tool/Tool.js"
 import { drive, loop } from "./loop.js"
 import { defaultFields, prepare, refuseUnknown, settingsOf, toolsByName } from "./prepare.js"
@@ -33,7 +32,7 @@ export interface Agent<out R = never> {
   readonly description: string | undefined
   readonly instructions: string | undefined
   readonly model: LanguageModel
-  readonly tools: ReadonlyArray<Tool.Tool<string, R>>
+  readonly toolsByName: ReadonlyMap<string, Tool.Tool<string, R>>
   readonly defaults: Defaults
 }
 
@@ -77,14 +76,21 @@ export const make = <const Tools extends ReadonlyArray<Tool.Any> = []>(
   if (!isModel(model)) {
     throw new InvalidConfiguration({
       field: "model",
-      message: `Agent "${id}" has no model. Give it a LanguageModel, for example AiSdk.make(openai("gpt-5")).`
+      message: `Agent "${id}" has no model. Give it a LanguageModel, for example LanguageModel.fromAiSdk(openai("gpt-5")).`
     })
   }
   refuseUnknown(`Agent "${id}"`, options, agentFields)
   settingsOf(defaults, {})
-  const owned = toolsOf(tools)
-  toolsByName(owned)
-  return { [TypeId]: TypeId, id, name: name ?? id, description, instructions, model, tools: owned, defaults }
+  return {
+    [TypeId]: TypeId,
+    id,
+    name: name ?? id,
+    description,
+    instructions,
+    model,
+    toolsByName: toolsByName(toolsOf(tools)),
+    defaults
+  }
 }
 
 /** A tool's requirements are what the type of the list says they are. */
@@ -123,7 +129,11 @@ export const stream = <R, const Tools extends ReadonlyArray<Tool.Any> = []>(
   input: Input,
   options: RunOptions<Tools> = {}
 ): Stream.Stream<Chunk, AgentError, R | RequirementsOf<Tools>> =>
-  Stream.unwrapScoped(Effect.map(prepareWith(agent, input, options, new RunControl()), loop))
+  Stream.unwrapScoped(
+    Effect.suspend(() =>
+      Effect.acquireRelease(prepareWith(agent, input, options, new RunControl()), ({ close }) => close)
+    ).pipe(Effect.map(loop))
+  )
 
 /**
  * Starts a run that goes on by itself, in the scope, and gives its output at once: streams and values for any number of
@@ -140,49 +150,54 @@ export const run = <R, const Tools extends ReadonlyArray<Tool.Any> = []>(
   input: Input,
   options: RunOptions<Tools> = {}
 ): Effect.Effect<ModelOutput.ModelOutput, AgentError, R | RequirementsOf<Tools> | Scope.Scope> =>
-  Effect.map(record(agent, input, options), ({ abort, recorded }) => ModelOutput.make(recorded, abort))
+  Effect.gen(function* () {
+    const { abort, going, recorded } = yield* record(agent, input, options)
+    const fiber = yield* Effect.forkScoped(going)
+    yield* Effect.addFinalizer(() => {
+      abort("The scope of the run was closed.")
+      return fiber.await
+    })
+    return ModelOutput.make(recorded, abort)
+  })
 
-/** A run that is going, and what stops it. @since 0.1.0 @category models */
+/** A run that is recorded for any number of readers. @since 0.1.0 @category models */
 export interface Recording {
   readonly recorded: RunRecord.RunRecord
   readonly abort: (reason?: unknown) => void
+  /** The run itself, to be run once: never fails, and leaves nothing behind. */
+  readonly going: Effect.Effect<void>
 }
 
 /**
- * Starts a run and records it: what {@link run} and the Promise facade are made of. `observe` sees every chunk before any
- * reader does and must not throw.
+ * A run that is recorded as it goes: what {@link run} and the Promise facade are made of. `observe` sees every chunk before
+ * any reader does and must not throw.
  *
  * @since 0.1.0
  * @category running
  */
-export const record = Effect.fnUntraced(function* <R, const Tools extends ReadonlyArray<Tool.Any> = []>(
+export const record = <R, const Tools extends ReadonlyArray<Tool.Any> = []>(
   agent: Agent<R>,
   input: Input,
   options: RunOptions<Tools> = {},
-  observe?: (chunk: Chunk) => void
-) {
+  observe?: (chunk: Chunk, recorded: RunRecord.RunRecord) => void
+): Effect.Effect<Recording, AgentError, R | RequirementsOf<Tools>> => {
   const control = new RunControl()
-  const runId = options.runId ?? (yield* IdGenerator).next("run")
-  const prepared = yield* prepareWith(agent, input, { ...options, runId }, control)
-  const recorded = RunRecord.make(runId, observe)
-  // A run that waits for a reader would not notice.
-  control.onAbort(() => recorded.log.wantAll())
-  const fiber = yield* drive(prepared, chunks => {
-    recorded.write(chunks)
-    return recorded.demand
-  }).pipe(
-    Effect.onExit(exit => Effect.sync(() => recorded.end(exit))),
-    Effect.forkScoped
-  )
-  yield* Effect.addFinalizer(() =>
-    Effect.suspend(() => {
-      control.abort("The scope of the run was closed.")
-      return fiber.await
-    })
-  )
-  const recording: Recording = { recorded, abort: control.abort }
-  return recording
-})
+  return Effect.map(prepareWith(agent, input, options, control), prepared => {
+    const recorded = RunRecord.make(prepared.runId, observe)
+    // A run that waits for a reader would not notice.
+    control.onAbort(() => recorded.log.wantAll())
+    const going = drive(prepared, chunks => {
+      recorded.write(chunks)
+      return recorded.log.hasDemand() ? Effect.void : recorded.demand
+    }).pipe(
+      Effect.onExit(exit => {
+        recorded.end(exit)
+        return prepared.close
+      })
+    )
+    return { recorded, abort: control.abort, going }
+  })
+}
 
 /**
  * Runs an agent to its end. Fails with the run's error; a run that was aborted by its signal fails with `RunAborted`.

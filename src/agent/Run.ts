@@ -1,6 +1,6 @@
 /** One run in progress: what it was asked, what it has told, and what stops it. Plain data; the loop carries it. */
 import { type Effect, type Fiber, FiberId } from "effect"
-import type { LanguageModel } from "../model/LanguageModel.js"
+import type { LanguageModel } from "../model/ModelPort.js"
 import type { RunIds } from "../model/RunIds.js"
 import type { RunFold } from "../output/RunFold.js"
 import type { Chunk } from "../protocol/Chunk.js"
@@ -66,13 +66,19 @@ export interface Run<in out R> {
   readonly runFork: (effect: Effect.Effect<void, never, R>) => Fiber.RuntimeFiber<void>
   /** The fibers that are running, each with what tells the world outside of Effect to stop. */
   readonly fibers: Map<Fiber.RuntimeFiber<void>, AbortController>
+  /** Stops what is running, waits for that, and lets go of everything outside. */
+  readonly close: Effect.Effect<unknown>
 }
 
 /** The reason of signals that nobody gave one: made once, as a `DOMException` takes its stack when it is made. */
 const unwanted = new DOMException("The run is over.", "AbortError")
 
 /** Starts a fiber that the run owns. The signal of its controller fires when the run stops it. */
-export const fork = <R>(run: Run<R>, controller: AbortController, effect: Effect.Effect<void, never, R>): void => {
+export const fork = <R>(
+  run: Run<R>,
+  controller: AbortController,
+  effect: Effect.Effect<void, never, R>
+): void => {
   const fiber = run.runFork(effect)
   if (fiber.unsafePoll() !== null) return
   run.fibers.set(fiber, controller)

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import type { Effect } from "effect"
-import type { ModelSettings, ToolChoice } from "../model/LanguageModel.js"
+import type { ModelSettings, ToolChoice } from "../model/ModelPort.js"
 import type { Step } from "../output/FullOutput.js"
 import type { ProviderMetadata } from "../protocol/Json.js"
 import type * as Tool from "../tool/Tool.js"

@@ -1,7 +1,7 @@
 /** Begins a model call: one fiber reads the answer, and its chunks arrive in the inbox of the run. */
 import { Effect, type Exit } from "effect"
 import * as Answer from "../model/Answer.js"
-import type { ModelRequest } from "../model/LanguageModel.js"
+import type { ModelRequest } from "../model/ModelPort.js"
 import type { ModelError } from "../protocol/Errors.js"
 import { fork, type Run } from "./Run.js"
 import { readAnswer } from "./reading.js"
@@ -41,7 +41,14 @@ export const ask = <R>(run: Run<R>): Asked => {
   const asked: Asked = { answer, request, exit: undefined }
   const controller = new AbortController()
   const { includeRequestBody = false } = run.settings
-  const reading = readAnswer({ model: run.model, request, answer, inbox: run.inbox, controller, includeRequestBody })
+  const reading = readAnswer({
+    model: run.model,
+    request,
+    answer,
+    inbox: run.inbox,
+    controller,
+    includeRequestBody
+  })
   const settle = (exit: Exit.Exit<void, ModelError>): void => {
     asked.exit = exit
     run.inbox.notify()

@@ -111,7 +111,8 @@ const decide = <R>(run: Run<R>, answer: Answer): Effect.Effect<() => State<R>> =
   return firstTrue(run.settings.stopWhen, { steps }).pipe(
     Effect.exit,
     Effect.map(verdict => () => {
-      if (Exit.isSuccess(verdict)) return verdict.value ? lastStep(run, answer, "stop-when") : nextStep(run, answer)
+      if (Exit.isSuccess(verdict))
+        return verdict.value ? lastStep(run, answer, "stop-when") : nextStep(run, answer)
       lastStep(run, answer, undefined)
       const error = brokenStopCondition(verdict.cause)
       return { _tag: "Ending", end: { _tag: "Failure", error, answer: undefined } }
@@ -200,7 +201,10 @@ const transition = <R>(run: Run<R>, state: State<R>): Next<R> => {
 const mustWait = <R>(state: State<R>): boolean => state._tag === "Answering" || state._tag === "Executing"
 
 /** What a run tells next, and the state it is in then. */
-const advance = <R>(run: Run<R>, state: State<R>): Effect.Effect<readonly [ReadonlyArray<Chunk>, State<R>]> => {
+const advance = <R>(
+  run: Run<R>,
+  state: State<R>
+): Effect.Effect<readonly [ReadonlyArray<Chunk>, State<R>]> => {
   const move = Effect.suspend(() => {
     const next = transition(run, state)
     return Effect.isEffect(next)

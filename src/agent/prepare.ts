@@ -92,25 +92,43 @@ const checked = <A>(check: () => A): Effect.Effect<A, InvalidConfiguration> =>
 const instructionsOf = (text: string | undefined): ReadonlyArray<Message.Message> =>
   text === undefined || text === "" ? [] : [Message.system(text)]
 
-/** A run that can be started once; its fibers and listeners live in the scope. */
+/** Aborts when the signal does, until `release` is called. */
+const follow = (signal: AbortSignal | undefined, control: RunControl): (() => void) => {
+  if (signal === undefined) return () => undefined
+  const abort = () => control.abort(signal.reason)
+  if (signal.aborted) {
+    abort()
+  } else {
+    signal.addEventListener("abort", abort, { once: true })
+  }
+  return () => signal.removeEventListener("abort", abort)
+}
+
+/**
+ * A run that can be started once. Whoever starts it closes it, however it ends: that stops what it has running, waits for
+ * that, and lets go of the signal.
+ */
 export const prepare = Effect.fnUntraced(function* <R>(
   agent: Agent<R>,
   input: Input,
   options: RunOptions<ReadonlyArray<Tool<string, R>>>,
   control: RunControl
 ) {
-  const { instructions, runId, abortSignal, tools: added = [], ...changes } = options
-  const settings = yield* checked(() => {
+  const { abortSignal, instructions, runId, tools: added = [], ...changes } = options
+  const { settings, tools } = yield* checked(() => {
     refuseUnknown("A run", options, [...defaultFields, ...runFields])
-    return settingsOf(agent.defaults, changes)
+    return {
+      settings: settingsOf(agent.defaults, changes),
+      tools: added.length === 0 ? agent.toolsByName : new Map([...agent.toolsByName, ...toolsByName(added)])
+    }
   })
-  const tools = yield* checked(() => new Map([...toolsByName(agent.tools), ...toolsByName(added)]))
   const conversation = yield* fromInput(input)
   const ids = yield* IdGenerator
   const runtime = yield* Effect.runtime<R>()
   const inbox = new Inbox()
   const id = runId ?? ids.next("run")
   const fold = RunFold.make(id)
+  const release = follow(abortSignal, control)
   const run: Run<R> = {
     runId: id,
     agentId: agent.id,
@@ -132,29 +150,18 @@ export const prepare = Effect.fnUntraced(function* <R>(
       inbox.push(chunk)
     },
     runFork: Runtime.runFork(runtime),
-    fibers: new Map()
+    fibers: new Map(),
+    close: Effect.suspend(() => {
+      release()
+      inbox.close()
+      if (run.fibers.size === 0) return Effect.void
+      stopFibers(run)
+      return Fiber.awaitAll(run.fibers.keys())
+    })
   }
   control.onAbort(() => {
     stopFibers(run)
     inbox.notify()
   })
-  yield* Effect.addFinalizer(() =>
-    Effect.suspend(() => {
-      inbox.close()
-      stopFibers(run)
-      return Fiber.awaitAll(run.fibers.keys())
-    })
-  )
-  if (abortSignal !== undefined) yield* follow(abortSignal, control)
   return run
 })
-
-/** Aborts when the signal does; the listener goes with the scope. */
-const follow = (signal: AbortSignal, control: RunControl) => {
-  const abort = () => control.abort(signal.reason)
-  if (signal.aborted) return Effect.sync(abort)
-  return Effect.acquireRelease(
-    Effect.sync(() => signal.addEventListener("abort", abort, { once: true })),
-    () => Effect.sync(() => signal.removeEventListener("abort", abort))
-  )
-}

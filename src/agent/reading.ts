@@ -2,7 +2,7 @@
 import { Cause, Effect } from "effect"
 import type { Answer } from "../model/Answer.js"
 import { describe } from "../model/failureInfo.js"
-import type { LanguageModel, ModelAnswer, ModelRequest } from "../model/LanguageModel.js"
+import type { LanguageModel, ModelAnswer, ModelRequest } from "../model/ModelPort.js"
 import { ModelError } from "../protocol/Errors.js"
 import type { Inbox } from "./Inbox.js"
 

@@ -6,12 +6,12 @@
  */
 import { Effect, Predicate } from "effect"
 import { InvalidConfiguration, ModelError } from "../protocol/Errors.js"
-import { describe } from "./failureInfo.js"
 import { normalize } from "./aiSdkParts.js"
 import { makePrompt } from "./aiSdkPrompt.js"
 import type * as Types from "./aiSdkTypes.js"
 import { versions } from "./aiSdkTypes.js"
-import type { LanguageModel, ModelAnswer, ModelRequest, ToolChoice, ToolDefinition } from "./LanguageModel.js"
+import { describe } from "./failureInfo.js"
+import type { LanguageModel, ModelAnswer, ModelRequest, ToolChoice, ToolDefinition } from "./ModelPort.js"
 
 /**
  * Any AI SDK language model of specification V2, V3 or V4, as a provider package makes it: `openai("gpt-5")`.

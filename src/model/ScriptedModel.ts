@@ -9,8 +9,8 @@ import { Duration, Effect, Runtime } from "effect"
 import { ModelError } from "../protocol/Errors.js"
 import type { AnswerReason } from "../protocol/FinishReason.js"
 import * as Usage from "../protocol/Usage.js"
-import type { LanguageModel, ModelRequest } from "./LanguageModel.js"
 import type * as ModelPart from "./ModelPart.js"
+import type { LanguageModel, ModelRequest } from "./ModelPort.js"
 
 /** Waits by the clock of the run before the next part. @since 0.1.0 @category models */
 export interface Pause {

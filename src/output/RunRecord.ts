@@ -23,7 +23,7 @@ export class RunRecord {
   constructor(
     readonly runId: string,
     /** Sees every chunk as it is written, before any reader. Must not throw. */
-    private readonly observe: ((chunk: Chunk) => void) | undefined
+    private readonly observe: ((chunk: Chunk, record: RunRecord) => void) | undefined
   ) {
     this.log = RunLog.make(runId)
     this.fold = RunFold.make(runId)
@@ -35,7 +35,7 @@ export class RunRecord {
     let isFinished = false
     for (const chunk of chunks) {
       this.fold.push(chunk)
-      this.observe?.(chunk)
+      this.observe?.(chunk, this)
       isFinished ||= chunk.type === "finish"
     }
     this.log.append(chunks)
@@ -88,5 +88,5 @@ export class RunRecord {
 }
 
 /** A record of a run that has told nothing yet. @since 0.1.0 @category constructors */
-export const make = (runId: string, observe?: (chunk: Chunk) => void): RunRecord =>
+export const make = (runId: string, observe?: (chunk: Chunk, record: RunRecord) => void): RunRecord =>
   new RunRecord(runId, observe)

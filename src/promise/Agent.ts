@@ -8,10 +8,9 @@ import * as CoreAgent from "../agent/Agent.js"
 import { defaultFields, refuseUnknown, runFields, settingsOf } from "../agent/prepare.js"
 import type { RunOptions, StopCondition } from "../agent/RunOptions.js"
 import * as AiSdk from "../model/AiSdk.js"
-import type { LanguageModel } from "../model/LanguageModel.js"
+import type { LanguageModel } from "../model/ModelPort.js"
 import type { FullOutput, Step } from "../output/FullOutput.js"
 import { failureOf } from "../output/ModelOutput.js"
-import type { RunRecord } from "../output/RunRecord.js"
 import type { Input } from "../protocol/Conversation.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
 import type * as Tool from "../tool/Tool.js"
@@ -152,13 +151,9 @@ export class Agent {
     refuseUnknown("A run", options, streamFields)
     const merged: StreamOptions = { ...this.#defaultOptions, ...options }
     const runs = this.#runs
-    let record: RunRecord | undefined
-    const observe = observer(merged, runs.log, () => record?.fold.finishedSteps.at(-1))
-    const begin = CoreAgent.record(this.#core, messages, toRunOptions(merged), observe)
+    const observe = observer(merged, runs.log)
     const { abort, recorded } = await runs.start(
-      Effect.tap(begin, recording => {
-        record = recording.recorded
-      })
+      CoreAgent.record(this.#core, messages, toRunOptions(merged), observe)
     )
     announceEnd(recorded, merged, runs.log)
     return new ModelOutput(recorded, abort)

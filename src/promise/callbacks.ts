@@ -1,6 +1,7 @@
 /** Callbacks of a run. One that throws or rejects is logged and changes nothing. */
 import { Effect } from "effect"
 import type { FullOutput, Step } from "../output/FullOutput.js"
+import { failureOf } from "../output/ModelOutput.js"
 import type { RunRecord } from "../output/RunRecord.js"
 import type { Chunk } from "../protocol/Chunk.js"
 import { messageOf } from "../protocol/Json.js"
@@ -50,15 +51,14 @@ const guard = (name: keyof RunCallbacks, log: Log, call: () => unknown): void =>
 /** What a run calls with each chunk; `undefined` when nobody listens. */
 export const observer = (
   callbacks: RunCallbacks,
-  log: Log,
-  lastStep: () => Step | undefined
-): ((chunk: Chunk) => void) | undefined => {
+  log: Log
+): ((chunk: Chunk, record: RunRecord) => void) | undefined => {
   const { onChunk, onStepFinish } = callbacks
   if (onChunk === undefined && onStepFinish === undefined) return undefined
-  return chunk => {
+  return (chunk, record) => {
     if (onChunk !== undefined) guard("onChunk", log, () => onChunk(chunk))
     if (chunk.type !== "step-finish" || onStepFinish === undefined) return
-    const step = lastStep()
+    const step = record.fold.finishedSteps.at(-1)
     if (step !== undefined) guard("onStepFinish", log, () => onStepFinish(step))
   }
 }
@@ -67,12 +67,13 @@ export const observer = (
 export const announceEnd = (record: RunRecord, callbacks: RunCallbacks, log: Log): void => {
   const { onAbort, onError, onFinish } = callbacks
   record.onSettled(output => {
-    const error = output.error ?? new Error(`The run ended with status "${output.status}".`)
-    if (output.status === "failed") {
-      if (onError === undefined) log(Effect.logError(`Run ${output.runId} failed: ${error.message}`))
-      else guard("onError", log, () => onError({ error, output }))
-    } else if (output.status === "aborted") {
-      if (onAbort !== undefined) guard("onAbort", log, () => onAbort({ error, output }))
+    if (output.status === "failed" || output.status === "aborted") {
+      const error = failureOf(output) ?? new Error(`The run ended with status "${output.status}".`)
+      const callback = output.status === "failed" ? onError : onAbort
+      const name = output.status === "failed" ? "onError" : "onAbort"
+      if (callback !== undefined) guard(name, log, () => callback({ error, output }))
+      else if (output.status === "failed")
+        log(Effect.logError(`Run ${output.runId} failed: ${error.message}`))
     } else if (onFinish !== undefined) {
       guard("onFinish", log, () => onFinish(output))
     }

@@ -1,5 +1,5 @@
-/** The runs of one owner: an agent on its own, or the container it belongs to. Each has a scope, closed when it settles. */
-import { Cause, Effect, Exit, type Fiber, Scope } from "effect"
+/** The runs of one owner: an agent on its own, or the container it belongs to. Each is one fiber, which its owner ends. */
+import { Cause, Effect, Exit, type Fiber } from "effect"
 import type { Recording } from "../agent/Agent.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
 
@@ -10,8 +10,8 @@ export interface Host {
 
 /** What the owner of runs does for them. */
 export interface Runs {
-  /** Starts a run and waits until it has begun. Rejects with what the run cannot begin with. */
-  readonly start: (begin: Effect.Effect<Recording, unknown, Scope.Scope>) => Promise<Recording>
+  /** Starts a run. Rejects with what the run cannot begin with. */
+  readonly start: (begin: Effect.Effect<Recording, unknown>) => Promise<Recording>
   /** Runs an effect of the log. */
   readonly log: (effect: Effect.Effect<void>) => void
   /** Aborts every run and waits for them; no other starts afterwards. */
@@ -19,36 +19,39 @@ export interface Runs {
 }
 
 export const make = (host: Host): Runs => {
-  const open = new Set<Scope.CloseableScope>()
+  const open = new Map<Fiber.RuntimeFiber<void, unknown>, () => void>()
   let isShutDown = false
 
-  const close = (scope: Scope.CloseableScope): Promise<unknown> =>
-    open.delete(scope)
-      ? new Promise(resolve => host.runFork(Scope.close(scope, Exit.void)).addObserver(resolve))
-      : Promise.resolve()
-
-  const start = async (begin: Effect.Effect<Recording, unknown, Scope.Scope>): Promise<Recording> => {
+  const start = (begin: Effect.Effect<Recording, unknown>): Promise<Recording> => {
     if (isShutDown) {
-      throw new InvalidConfiguration({
-        field: "runtime",
-        message: "This container was shut down. Make another one before you run its agents again."
+      const message = "This container was shut down. Make another one before you run its agents again."
+      return Promise.reject(new InvalidConfiguration({ field: "runtime", message }))
+    }
+    return new Promise((resolve, reject) => {
+      let abort: Recording["abort"] = () => undefined
+      const fiber = host.runFork(
+        Effect.flatMap(begin, recording => {
+          abort = recording.abort
+          resolve(recording)
+          return recording.going
+        })
+      )
+      open.set(fiber, () => abort("The container was shut down."))
+      fiber.addObserver(exit => {
+        open.delete(fiber)
+        // Settled already, unless the run could not begin.
+        if (Exit.isFailure(exit)) reject(Cause.squash(exit.cause))
       })
-    }
-    const scope = Effect.runSync(Scope.make())
-    open.add(scope)
-    const fiber = host.runFork(Scope.extend(begin, scope))
-    const exit = await new Promise<Exit.Exit<Recording, unknown>>(resolve => fiber.addObserver(resolve))
-    if (Exit.isFailure(exit)) {
-      await close(scope)
-      throw Cause.squash(exit.cause)
-    }
-    exit.value.recorded.onSettled(() => void close(scope))
-    return exit.value
+    })
   }
 
   const shutdown = async (): Promise<void> => {
     isShutDown = true
-    await Promise.all([...open].map(close))
+    const ended = Array.from(open, ([fiber, abort]) => {
+      abort()
+      return new Promise(resolve => fiber.addObserver(resolve))
+    })
+    await Promise.all(ended)
   }
 
   return { start, shutdown, log: effect => void host.runFork(effect) }

@@ -119,7 +119,7 @@ const callOf = (part: ToolPart): Message.ToolCallPart => ({
   type: "tool-call",
   toolCallId: part.toolCallId,
   toolName: part.type === "dynamic-tool" ? part.toolName : part.type.slice("tool-".length),
-  input: Json.toJson(part.input ?? {}),
+  input: Json.toJson(part.input ?? part.rawInput ?? {}),
   ...(part.providerExecuted !== undefined && { providerExecuted: part.providerExecuted }),
   ...withOptions(part.callProviderMetadata ?? part.providerMetadata)
 })

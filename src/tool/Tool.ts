@@ -5,7 +5,7 @@
  * @since 0.1.0
  */
 import { Effect } from "effect"
-import type { ToolDefinition } from "../model/LanguageModel.js"
+import type { ToolDefinition } from "../model/ModelPort.js"
 import { InvalidConfiguration, InvalidToolArguments, InvalidToolOutput } from "../protocol/Errors.js"
 import type { ToolContext } from "./ToolContext.js"
 import * as ToolSchema from "./ToolSchema.js"

@@ -7,7 +7,7 @@
 import * as Validator from "@cfworker/json-schema"
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec"
 import { Data, Effect, JSONSchema, ParseResult, Predicate, Schema } from "effect"
-import type { JsonSchema } from "../model/LanguageModel.js"
+import type { JsonSchema } from "../model/ModelPort.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
 import * as Json from "../protocol/Json.js"
 

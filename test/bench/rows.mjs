@@ -3,13 +3,25 @@
 const timing = ["--expose-gc", "--no-flush-bytecode"]
 
 export const rows = {
-  text: { title: "Text stream: one run, every chunk of the promise face read", flags: timing, seconds: 240 },
+  text: { title: "Text stream: one run, every chunk of the promise face read", flags: timing, seconds: 300 },
   linear: { title: "Growth: eddy to a million deltas", flags: timing, seconds: 180 },
   iterator: { title: "for await over eddy's fullStream against its reader", flags: timing, seconds: 120 },
-  effect: { title: "Effect face: Stream.runForEach against mastra's fullStream", flags: timing, seconds: 120 },
-  tools: { title: "Tool loop: steps with an instant tool, then one step of text", flags: timing, seconds: 240 },
+  effect: {
+    title: "Effect face: Stream.runForEach against mastra's fullStream",
+    flags: timing,
+    seconds: 120
+  },
+  tools: {
+    title: "Tool loop: steps with an instant tool, then one step of text",
+    flags: timing,
+    seconds: 240
+  },
   first: { title: "Time to the first text-delta, warm", flags: ["--no-flush-bytecode"], seconds: 120 },
-  import: { title: "Cold: import in a fresh process, then its first stream of 1 000 deltas", flags: [], seconds: 240 },
+  import: {
+    title: "Cold: import in a fresh process, then its first stream of 1 000 deltas",
+    flags: [],
+    seconds: 240
+  },
   promises: { title: "Counters: promises and streams, the same on any machine", flags: [], seconds: 60 },
   memory: { title: "Memory: kept per text delta while the output object lives", flags: [], seconds: 150 }
 }

@@ -23,7 +23,8 @@ const must = (why, command, args, cwd) => {
 
 // npm writes this file at the end of an install, so an interrupted one counts as missing.
 const installed = `${here}node_modules/.package-lock.json`
-const stale = () => !existsSync(installed) || statSync(installed).mtimeMs < statSync(`${here}package-lock.json`).mtimeMs
+const stale = () =>
+  !existsSync(installed) || statSync(installed).mtimeMs < statSync(`${here}package-lock.json`).mtimeMs
 
 // The package `node` fetches its binary in an install script, which an npm with scripts switched off skips.
 const nodeBinary = () => {
@@ -34,7 +35,12 @@ const nodeBinary = () => {
 
 if (stale()) must("installing the peers", "npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], here)
 if (!nodeBinary()) {
-  must(`fetching Node ${wanted}`, process.execPath, ["installArchSpecificPackage"], `${here}node_modules/node`)
+  must(
+    `fetching Node ${wanted}`,
+    process.execPath,
+    ["installArchSpecificPackage"],
+    `${here}node_modules/node`
+  )
 }
 const node = nodeBinary()
 if (!node) {

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Fiber, Stream } from "effect"
-import type { LanguageModel, ModelRequest } from "../../src/model/LanguageModel.js"
+import type { LanguageModel, ModelRequest } from "../../src/model/ModelPort.js"
 import type { ModelPart } from "../../src/model/ModelPart.js"
 import type { Message } from "../../src/protocol/Message.js"
 import * as Models from "../support/aiSdkModels.js"

@@ -382,6 +382,14 @@ describe("calls and outcomes", () => {
     })
   )
 
+  it.effect("a result of no call inside an answer is left out and ends nothing", () =>
+    Effect.gen(function* () {
+      expect(yield* read([assistant(text("a"), result("nobody"), text("b"))])).toEqual([
+        assistant(text("a"), text("b"))
+      ])
+    })
+  )
+
   it.effect("our outcome inside an answer ends it; a provider's own stays where it was told", () =>
     Effect.gen(function* () {
       const theirs = call("s", { providerExecuted: true })

@@ -6,7 +6,7 @@ import { createOpenAICompatible } from "@ai-sdk/openai-compatible"
 import { createOpenAICompatible as createOpenAICompatibleV2 } from "openai-compatible-v2"
 import { createOpenAICompatible as createOpenAICompatibleV3 } from "openai-compatible-v3"
 import * as AiSdk from "../../src/model/AiSdk.js"
-import type { LanguageModel } from "../../src/model/LanguageModel.js"
+import type { LanguageModel } from "../../src/model/ModelPort.js"
 
 const apiKey = "no-key-at-all"
 

@@ -1,6 +1,6 @@
 /** Reads answers as an agent does: one reader, each element normalised. */
 import { Effect, Stream } from "effect"
-import type { LanguageModel, ModelAnswer, ModelRequest } from "../../src/model/LanguageModel.js"
+import type { LanguageModel, ModelAnswer, ModelRequest } from "../../src/model/ModelPort.js"
 import type { ModelPart } from "../../src/model/ModelPart.js"
 import type { ModelError } from "../../src/protocol/Errors.js"
 import * as Message from "../../src/protocol/Message.js"

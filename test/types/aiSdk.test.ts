@@ -5,7 +5,7 @@ import type { Effect, Scope } from "effect"
 import type { LanguageModelV2 } from "provider-v2"
 import type { LanguageModelV3 } from "provider-v3"
 import * as AiSdk from "../../src/model/AiSdk.js"
-import type { LanguageModel, ModelAnswer } from "../../src/model/LanguageModel.js"
+import type { LanguageModel, ModelAnswer } from "../../src/model/ModelPort.js"
 import type { ModelError } from "../../src/protocol/Errors.js"
 
 // Each is an assignment that compiles only while our structural type is wide enough for the real one.

@@ -30,25 +30,30 @@ const measure = async contender => {
 }
 
 /**
- * `contenders`: { label: { warm, again, run } }. `control` names two that are the same system: while they
- * disagree by more than 5 % the machine is too restless, and everyone gets more repetitions, up to three times
- * as many. Nothing is discarded. Only the control decides that, never a result.
+ * Calls `round` as often as asked. While the two samples named by `control`, the same system twice, disagree by
+ * more than 5 % the machine is too restless: then on, up to three times as often or until the time is over.
+ * Nothing is discarded, and only the control decides this, never a result.
  */
-export const contest = async ({ contenders, control, repetitions, seed = 11, seconds = 120 }) => {
+export const rounds = async ({ repetitions, samples, control, seconds = 45 }, round) => {
+  const deadline = performance.now() + seconds * 1000
+  const restless = () =>
+    control && performance.now() < deadline && !within(samples[control[0]], samples[control[1]], 0.05)
+  for (let done = 0; done < repetitions || (done < repetitions * 3 && restless()); done++) await round()
+}
+
+/** `contenders`: { label: { warm, again, run } }. */
+export const contest = async ({ contenders, control, repetitions, seed = 11 }) => {
   const labels = Object.keys(contenders)
   const draw = random(seed)
-  const deadline = performance.now() + seconds * 1000
   const samples = Object.fromEntries(labels.map(label => [label, { wall: [], cpu: [] }]))
   for (const label of shuffle(labels, draw)) await contenders[label].warm()
 
-  const restless = () => control && !within(samples[control[0]], samples[control[1]], 0.05)
-  for (let done = 0; done < repetitions || (done < repetitions * 3 && restless()); done++) {
-    if (done >= repetitions && performance.now() > deadline) break
+  await rounds({ repetitions, samples, control }, async () => {
     for (const label of shuffle(labels, draw)) {
       const { wall, cpu } = await measure(contenders[label])
       samples[label].wall.push(wall)
       samples[label].cpu.push(cpu)
     }
-  }
+  })
   return samples
 }

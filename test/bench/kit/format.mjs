@@ -10,7 +10,9 @@ export const times = ({ median, low, high }) => `${number(median)}x (${number(lo
 export const grid = rows => {
   const widths = rows[0].map((_, column) => Math.max(...rows.map(row => row[column].length)))
   const line = row =>
-    row.map((cell, column) => (column === 0 ? cell.padEnd(widths[0]) : cell.padStart(widths[column]))).join("  ")
+    row
+      .map((cell, column) => (column === 0 ? cell.padEnd(widths[0]) : cell.padStart(widths[column])))
+      .join("  ")
   const [head, ...body] = rows.map(line)
   return [head, "-".repeat(head.length), ...body].map(text => `  ${text}`).join("\n")
 }

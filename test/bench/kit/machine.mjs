@@ -4,7 +4,8 @@ import { cpus, loadavg } from "node:os"
 const versionOf = name => {
   for (const folder of ["../node_modules/", "../../../node_modules/"]) {
     try {
-      return JSON.parse(readFileSync(new URL(`${folder}${name}/package.json`, import.meta.url), "utf8")).version
+      return JSON.parse(readFileSync(new URL(`${folder}${name}/package.json`, import.meta.url), "utf8"))
+        .version
     } catch {}
   }
 }

@@ -1,5 +1,5 @@
 // The terminal's view. Everything printed is in the JSON file too.
-import { grid, number, times } from "./format.mjs"
+import { grid, number } from "./format.mjs"
 
 const colour = code => text => (process.stdout.isTTY ? `\u001b[${code}m${text}\u001b[0m` : text)
 const bold = colour(1)
@@ -12,17 +12,20 @@ const { log } = console
 export const printHead = ({ node, platform, cores, cpu, load, versions, eddy }, smoke) => {
   log(bold("\neddy bench"))
   log(`Node ${node} on ${platform}, ${cores} x ${cpu}, load average ${load.join(" ")}; eddy from ${eddy}`)
-  log(Object.entries(versions).map(([name, version]) => `${name} ${version}`).join(", "))
+  log(
+    Object.entries(versions)
+      .map(([name, version]) => `${name} ${version}`)
+      .join(", ")
+  )
   log(dim("ratios: median of the paired ratios (bootstrap 95 % interval); over = how many times as long"))
   if (smoke) log(red("SMOKE: too few repetitions, the figures say only that the bench works"))
 }
 
-const bound = ({ sense, target, aim }) =>
-  `${sense} ${number(target)}x${aim === undefined ? "" : ` [${number(aim)}x]`}`
-
-const targetLine = target => {
-  const word = target.met ? green("met   ") : red("MISSED")
-  return `  ${word} ${target.label}: ${times(target)}, wanted ${bound(target)}`
+const targetLine = ({ label, sense, target, aim, unit, median, low, high, met }) => {
+  const word = met ? green("met   ") : red("MISSED")
+  const found = `${number(median)}${unit} (${number(low)}-${number(high)})`
+  const wanted = `${sense} ${number(target)}${unit}${aim === undefined ? "" : ` [${number(aim)}${unit}]`}`
+  return `  ${word} ${label}: ${found}, wanted ${wanted}`
 }
 
 const controlWord = {
@@ -38,7 +41,9 @@ const controlLine = (control, smoke) => {
 }
 
 export const printRow = ({ name, title, load, failed, took, tables, targets, controls, notes }, smoke) => {
-  log(bold(`\n${name} - ${title}`) + dim(` (load ${load.join(" -> ")}${took ? `, ${Math.round(took)} s` : ""})`))
+  log(
+    bold(`\n${name} - ${title}`) + dim(` (load ${load.join(" -> ")}${took ? `, ${Math.round(took)} s` : ""})`)
+  )
   if (failed) {
     log(red(`  BROKEN: ${failed}`))
     return
@@ -47,7 +52,8 @@ export const printRow = ({ name, title, load, failed, took, tables, targets, con
     log(`  ${dim(table.title)}`)
     log(grid([table.head, ...table.lines]))
   }
-  for (const control of controls) log(control.state === "ok" && !smoke ? controlLine(control) : red(controlLine(control, smoke)))
+  for (const control of controls)
+    log(control.state === "ok" && !smoke ? controlLine(control) : red(controlLine(control, smoke)))
   for (const note of notes ?? []) log(`  note: ${note}`)
   for (const target of targets) log(targetLine(target))
 }

@@ -1,9 +1,9 @@
 // A fresh process: what is still on the heap when a run has been read to its end and its output object is held.
 import { answer } from "../kit/child.mjs"
 import { turnOfLoop } from "../kit/contest.mjs"
+import { random } from "../kit/random.mjs"
 import { readFull, verify } from "../kit/read.mjs"
 import { freshScript, word } from "../kit/script.mjs"
-import { random } from "../kit/random.mjs"
 
 const [name, size] = [process.argv[2], Number(process.argv[3])]
 

@@ -7,7 +7,6 @@ import { interval, median, paired } from "../kit/statistics.mjs"
 import { againstItself, atLeast } from "../kit/verdict.mjs"
 import { eddy, mastra, streamEffect } from "../systems/all.mjs"
 
-
 const control = ["mastra", "mastra again"]
 
 /** The Effect face has no output object: opening it is all of `stream`, and reading it gives the tally. */
@@ -45,7 +44,9 @@ export const run = async ({ repetitions = 15 }) => {
         times(interval(paired(samples[label].cpu, own.cpu)))
       ])
     })
-    report.targets.push(atLeast(`mastra / eddy through Effect, ${name}`, paired(samples.mastra.wall, own.wall), 3))
+    report.targets.push(
+      atLeast(`mastra / eddy through Effect, ${name}`, paired(samples.mastra.wall, own.wall), 3)
+    )
     report.controls.push(againstItself(samples, control, `${name}: mastra`))
   }
   return report

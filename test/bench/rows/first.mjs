@@ -7,7 +7,6 @@ import { interval, median, paired, quantile } from "../kit/statistics.mjs"
 import { againstItself, atLeast } from "../kit/verdict.mjs"
 import { ai, eddy, mastra, raw } from "../systems/all.mjs"
 
-
 const control = ["mastra", "mastra again"]
 
 const shot = async stream => {

@@ -7,7 +7,6 @@ import { interval, median, paired } from "../kit/statistics.mjs"
 import { againstItself, atMost } from "../kit/verdict.mjs"
 import { eddy } from "../systems/all.mjs"
 
-
 const control = ["getReader", "getReader again"]
 
 export const run = async ({ repetitions = 15 }) => {

@@ -3,7 +3,6 @@ import { number } from "../kit/format.mjs"
 import { median } from "../kit/statistics.mjs"
 import { atMost } from "../kit/verdict.mjs"
 
-
 const size = 50000
 const names = ["eddy", "mastra", "ai", "strings"]
 
@@ -31,7 +30,15 @@ export const run = async ({ repetitions = 5 }) => {
         lines
       }
     ],
-    targets: [atMost("eddy, bytes held per text delta", samples.eddy.map(found => found.perDelta), 90, 65)],
+    targets: [
+      atMost(
+        "eddy, bytes held per text delta",
+        samples.eddy.map(found => found.perDelta),
+        90,
+        65,
+        " bytes"
+      )
+    ],
     controls: [],
     samples
   }

@@ -5,7 +5,6 @@ import { readBoth, readFull, readText, verify } from "../kit/read.mjs"
 import { textScript, toolScript } from "../kit/script.mjs"
 import { atMost } from "../kit/verdict.mjs"
 
-
 const small = textScript(1000)
 const large = textScript(3000)
 const fewSteps = toolScript(10)
@@ -53,13 +52,22 @@ export const run = async () => {
     ])
   }
   const { full, step } = samples.eddy
-  const head = ["", "promises/chunk full", "text", "both", "fixed", "promises/step", "TransformStreams", "tees"]
+  const head = [
+    "",
+    "promises/chunk full",
+    "text",
+    "both",
+    "fixed",
+    "promises/step",
+    "TransformStreams",
+    "tees"
+  ]
   return {
     tables: [{ title: "slopes between 1 000 and 3 000 deltas, 10 and 30 steps", head, lines }],
     targets: [
-      atMost("eddy, promises per chunk, fullStream", [full.each], 12, 8),
-      atMost("eddy, TransformStreams in a tool run", [step.more.transforms], 0),
-      atMost("eddy, tees in a tool run", [step.more.tees], 0)
+      atMost("eddy, promises per chunk, fullStream", [full.each], 12, 8, ""),
+      atMost("eddy, TransformStreams in a tool run", [step.more.transforms], 0, undefined, ""),
+      atMost("eddy, tees in a tool run", [step.more.tees], 0, undefined, "")
     ],
     controls: [],
     samples

@@ -7,7 +7,6 @@ import { interval, median, paired } from "../kit/statistics.mjs"
 import { againstItself, atLeast, atMost } from "../kit/verdict.mjs"
 import { ai, eddy, mastra, raw } from "../systems/all.mjs"
 
-
 const control = ["mastra", "mastra again"]
 const sizes = [
   { size: 1000, runs: 5, overMastra: [3, 6], overAi: [5, 10] },
@@ -36,9 +35,17 @@ const contenders = (script, read, runs, withRaw) => ({
 export const run = async ({ repetitions = 15 }) => {
   const report = { tables: [], targets: [], controls: [], samples: {} }
   const compare = async (name, script, { size, read, runs = 1, withRaw }) => {
-    const samples = await contest({ contenders: contenders(script, read, runs, withRaw), control, repetitions })
+    const samples = await contest({
+      contenders: contenders(script, read, runs, withRaw),
+      control,
+      repetitions
+    })
     report.samples[name] = samples
-    report.tables.push({ title: name, head, lines: Object.keys(samples).map(label => line(samples, label, size * runs)) })
+    report.tables.push({
+      title: name,
+      head,
+      lines: Object.keys(samples).map(label => line(samples, label, size * runs))
+    })
     report.controls.push(againstItself(samples, control, `${name}: mastra`))
     return samples
   }

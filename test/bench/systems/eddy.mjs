@@ -8,7 +8,7 @@ export const dist = process.env.EDDY_DIST
   : new URL("../../../dist/", import.meta.url)
 
 const { Agent, createTool } = await import(new URL("promise.js", dist).href)
-const { Agent: EffectAgent, AiSdk } = await import(new URL("index.js", dist).href)
+const { Agent: EffectAgent, LanguageModel } = await import(new URL("index.js", dist).href)
 
 const add = createTool({
   id: "add",
@@ -32,7 +32,7 @@ export const eddy = {
 
 /** The Effect face: no output object, the run is the stream. */
 export const streamEffect = script => {
-  const model = AiSdk.make(scripted(script, "v3"))
+  const model = LanguageModel.fromAiSdk(scripted(script, "v3"))
   const agent = EffectAgent.make({ id: "bench", instructions: "Answer.", model, tools: [] })
   return async () => {
     const seen = { deltas: 0, length: 0 }
