@@ -5,8 +5,8 @@
  */
 export * as Agent from "./agent/Agent.js"
 export type { Defaults, RunOptions, StopCondition } from "./agent/RunOptions.js"
+export * as LanguageModel from "./model/LanguageModel.js"
 export * as ModelPart from "./model/ModelPart.js"
-export * as LanguageModel from "./model/ModelPort.js"
 export type {
   FullOutput,
   Response,

@@ -13,28 +13,13 @@ import type { Chunk } from "../protocol/Chunk.js"
 import type { Input } from "../protocol/Conversation.js"
 import { type AgentError, InvalidConfiguration } from "../protocol/Errors.js"
 import type * as Tool from "../tool/Tool.js"
+import { type Agent, TypeId } from "./definition.js"
 import { drive, loop } from "./loop.js"
 import { defaultFields, prepare, refuseUnknown, settingsOf, toolsByName } from "./prepare.js"
-import { RunControl } from "./Run.js"
 import type { Defaults, RunOptions } from "./RunOptions.js"
+import { RunControl } from "./run.js"
 
-/** @since 0.1.0 @category symbols */
-export const TypeId: unique symbol = Symbol.for("eddy/Agent")
-
-/** @since 0.1.0 @category symbols */
-export type TypeId = typeof TypeId
-
-/** An agent whose tools need `R`. @since 0.1.0 @category models */
-export interface Agent<out R = never> {
-  readonly [TypeId]: TypeId
-  readonly id: string
-  readonly name: string
-  readonly description: string | undefined
-  readonly instructions: string | undefined
-  readonly model: LanguageModel
-  readonly toolsByName: ReadonlyMap<string, Tool.Tool<string, R>>
-  readonly defaults: Defaults
-}
+export { type Agent, TypeId } from "./definition.js"
 
 /** What an agent is made of, and the settings that its runs have unless they say otherwise. @since 0.1.0 @category models */
 export interface Options<Tools extends ReadonlyArray<Tool.Any>> extends Defaults {

@@ -3,8 +3,8 @@ import { Effect, type Exit } from "effect"
 import * as Answer from "../model/Answer.js"
 import type { ModelRequest } from "../model/ModelPort.js"
 import type { ModelError } from "../protocol/Errors.js"
-import { fork, type Run } from "./Run.js"
 import { readAnswer } from "./reading.js"
+import { fork, type Run } from "./run.js"
 
 /** A model call in progress. */
 export interface Asked {

@@ -6,7 +6,7 @@ import type { AgentError, RunAborted } from "../protocol/Errors.js"
 import type { FinishReason } from "../protocol/FinishReason.js"
 import type { Message } from "../protocol/Message.js"
 import * as Usage from "../protocol/Usage.js"
-import type { Run } from "./Run.js"
+import type { Run } from "./run.js"
 
 type StepResult = Of<"finish">["payload"]["stepResult"]
 

@@ -21,10 +21,10 @@ import {
 } from "../protocol/Errors.js"
 import { messageOf } from "../protocol/Json.js"
 import { type Asked, ask } from "./asking.js"
-import { Execution } from "./Execution.js"
 import { type RunEnd, runFinish, type StoppedBy, stepFinish, stepReason, stepResult } from "./ending.js"
-import type { Run } from "./Run.js"
+import { Execution } from "./execution.js"
 import type { StopCondition } from "./RunOptions.js"
+import type { Run } from "./run.js"
 
 type State<R> =
   | { readonly _tag: "Opening" }

@@ -1,6 +1,6 @@
 /** Makes a run ready: settings with their defaults, the conversation, the tools; refuses what cannot work before any model is asked. */
 import { Effect, Fiber, Runtime } from "effect"
-import * as RunIds from "../model/RunIds.js"
+import * as RunIds from "../model/runIds.js"
 import * as RunFold from "../output/RunFold.js"
 import type { Chunk } from "../protocol/Chunk.js"
 import { fromInput, type Input } from "../protocol/Conversation.js"
@@ -8,10 +8,10 @@ import { InvalidConfiguration } from "../protocol/Errors.js"
 import { IdGenerator } from "../protocol/Id.js"
 import * as Message from "../protocol/Message.js"
 import type { Tool } from "../tool/Tool.js"
-import type { Agent } from "./Agent.js"
-import { Inbox } from "./Inbox.js"
-import { type Run, type RunControl, type Settings, stopFibers } from "./Run.js"
+import type { Agent } from "./definition.js"
+import { Inbox } from "./inbox.js"
 import type { Defaults, RunOptions } from "./RunOptions.js"
+import { type Run, type RunControl, type Settings, stopFibers } from "./run.js"
 
 const positive = (field: string, value: number | undefined, fallback: number): number => {
   if (value === undefined) return fallback

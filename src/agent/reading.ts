@@ -4,7 +4,7 @@ import type { Answer } from "../model/Answer.js"
 import { describe } from "../model/failureInfo.js"
 import type { LanguageModel, ModelAnswer, ModelRequest } from "../model/ModelPort.js"
 import { ModelError } from "../protocol/Errors.js"
-import type { Inbox } from "./Inbox.js"
+import type { Inbox } from "./inbox.js"
 
 interface Elements {
   readonly next: () => Promise<{ readonly done?: boolean | undefined; readonly value?: unknown }>

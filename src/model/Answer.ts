@@ -16,7 +16,7 @@ import { type Block, Blocks } from "./answerBlocks.js"
 import { type AnsweredCall, Calls } from "./answerCalls.js"
 import type * as ModelPart from "./ModelPart.js"
 import { mergeMetadata, metadataField } from "./providerMetadata.js"
-import type { RunIds } from "./RunIds.js"
+import type { RunIds } from "./runIds.js"
 
 export type { AnsweredCall } from "./answerCalls.js"
 

@@ -7,7 +7,7 @@ import type { ProviderMetadata } from "../protocol/Json.js"
 import type { ReasoningPart, TextPart } from "../protocol/Message.js"
 import type { BlockDelta, BlockEdge } from "./ModelPart.js"
 import { mergeMetadata, metadataField, signatureOf } from "./providerMetadata.js"
-import type { RunIds } from "./RunIds.js"
+import type { RunIds } from "./runIds.js"
 
 type BlockType = "text" | "reasoning"
 

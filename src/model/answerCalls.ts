@@ -8,7 +8,7 @@ import { type ProviderMetadata, stringify, toJson } from "../protocol/Json.js"
 import type { ToolCallPart, ToolResultOutput, ToolResultPart } from "../protocol/Message.js"
 import type * as ModelPart from "./ModelPart.js"
 import { mergeMetadata, metadataField } from "./providerMetadata.js"
-import type { RunIds } from "./RunIds.js"
+import type { RunIds } from "./runIds.js"
 import { argsOf, parseArguments } from "./toolArguments.js"
 
 /** A complete call of an answer. */

@@ -97,6 +97,8 @@ export const createTool = <
             execute: (input, context) =>
               Effect.tryPromise({
                 try: async () => execute(input, toContext(context)),
+                // What a tool throws is anything; it is told to the model as it is.
+                // @effect-diagnostics-next-line unknownInEffectCatch:off
                 catch: cause => cause
               })
           })

@@ -4,21 +4,14 @@
  *
  * @since 0.1.0
  */
-import * as Validator from "@cfworker/json-schema"
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec"
-import { Data, Effect, JSONSchema, ParseResult, Predicate, Schema } from "effect"
+import { Effect, JSONSchema, ParseResult, Predicate, Schema } from "effect"
 import type { JsonSchema } from "../model/ModelPort.js"
-import { InvalidConfiguration } from "../protocol/Errors.js"
 import * as Json from "../protocol/Json.js"
+import { compile, type Direction, jsonSchemaOf, objectAtRoot } from "./jsonSchema.js"
+import { guarded, InvalidValue, invalid, invalidConfiguration, oneLine, thrown } from "./schemaIssues.js"
 
-/**
- * A value that breaks a schema. `message` has one line per issue, each naming the path (`items[0].city: Expected string,
- * actual 1`), and at most 2 000 characters: the model reads it. No `Error`, so no stack.
- *
- * @since 0.1.0
- * @category errors
- */
-export class InvalidValue extends Data.TaggedClass("InvalidValue")<{ readonly message: string }> {}
+export { InvalidValue } from "./schemaIssues.js"
 
 /**
  * Validates and describes values of type `A`. No value makes `decode` or `encode` throw or die: a validator that throws
@@ -136,8 +129,6 @@ interface Kind {
   readonly encode: (value: unknown) => Effect.Effect<Json.JsonValue, InvalidValue>
 }
 
-type Direction = "input" | "output"
-
 const ofArguments = (source: Source, field: string): ToolSchema<unknown> => {
   const { describe, decode, encode } = read(source, field, "input")
   const jsonSchema = objectAtRoot(describe())
@@ -151,11 +142,11 @@ const ofArguments = (source: Source, field: string): ToolSchema<unknown> => {
 const read = (source: Source, field: string, direction: Direction): Kind => {
   if (Schema.isSchema(source)) return ofEffect(source, field)
   if (isDescribed(source)) {
-    const { jsonSchema } = compile(source.jsonSchema, `${field}.jsonSchema`, direction)
+    const { jsonSchema } = compile(source.jsonSchema, `${field}.jsonSchema`, direction, isLibrarySchema)
     return ofStandard(source.schema, () => jsonSchema)
   }
   if (isStandard(source)) return ofStandard(source, () => describeStandard(source, field, direction))
-  const { jsonSchema, validate } = compile(source, field, direction)
+  const { jsonSchema, validate } = compile(source, field, direction, isLibrarySchema)
   return { describe: () => jsonSchema, decode: validate, encode: validate }
 }
 
@@ -236,165 +227,6 @@ const describeStandard = (schema: StandardSchemaV1, field: string, direction: Di
   }
 }
 
-/**
- * Checks a JSON Schema as a whole: the validator would meet a bad pattern or a reference to nowhere only when a value
- * leads it there, and would let everything pass where a part is no schema.
- */
-const compile = (source: unknown, field: string, direction: Direction) => {
-  if (!Predicate.isRecord(source) || Object.values(source).some(isLibrarySchema)) {
-    throw invalidConfiguration(
-      field,
-      "is no schema. Pass an Effect Schema, a zod, arktype or valibot schema, or a JSON Schema object; fields alone need \
-Schema.Struct({ … }) or z.object({ … }) around them."
-    )
-  }
-  try {
-    const jsonSchema = jsonSchemaOf(source)
-    // A copy of its own: the validator marks it, and the user's may be frozen.
-    const root: Validator.Schema = structuredClone(jsonSchema)
-    const nodes = nodesOf(root)
-    if (direction === "input") root.type ??= "object"
-    const lookup = Validator.dereference(root)
-    for (const node of nodes) checkNode(node, lookup)
-    const draft = draftOf(source["$schema"])
-    const validate = guarded(value => {
-      const json = Json.toJson(value)
-      const { errors, valid } = Validator.validate(json, root, draft, lookup, false)
-      return valid ? Effect.succeed(json) : Effect.fail(invalid(errors.filter(isLeaf).map(toIssue)))
-    })
-    return { jsonSchema, validate }
-  } catch (cause) {
-    const reason = oneLine(Json.messageOf(cause))
-    throw invalidConfiguration(field, `is a JSON Schema that cannot work: ${reason}. Correct it.`)
-  }
-}
-
-const draftOf = (uri: unknown): Validator.SchemaDraft =>
-  typeof uri !== "string"
-    ? "2020-12"
-    : /draft-0[67]/.test(uri)
-      ? "7"
-      : uri.includes("draft-04")
-        ? "4"
-        : uri.includes("2019-09")
-          ? "2019-09"
-          : "2020-12"
-
-/** Every schema within a schema. Drops what holds no schemas, because the validator would look for ids in it. */
-const nodesOf = (root: Validator.Schema): ReadonlyArray<Validator.Schema> => {
-  const nodes: Array<Validator.Schema> = []
-  const visit = (node: unknown, name: string) => {
-    if (typeof node === "boolean") return
-    if (!isNode(node)) throw new Error(`"${name}" is no schema`)
-    nodes.push(node)
-    for (const [key, value] of Object.entries(node)) {
-      if (key === "example" || key.startsWith("x-")) delete node[key]
-      else if (Validator.schemaMapKeyword[key] === true) {
-        for (const [name, child] of Object.entries(value)) visit(child, name)
-      } else if (Validator.schemaArrayKeyword[key] === true && Array.isArray(value)) {
-        for (const child of value) visit(child, key)
-      } else if (Validator.schemaKeyword[key] === true) visit(value, key)
-    }
-  }
-  visit(root, "root")
-  return nodes
-}
-
-const typeNames = new Set<unknown>(["object", "array", "string", "number", "integer", "boolean", "null"])
-
-const checkNode = (node: Validator.Schema, lookup: Readonly<Record<string, unknown>>): void => {
-  for (const key of ["enum", "required", "anyOf", "allOf", "oneOf"]) {
-    if (node[key] !== undefined && !Array.isArray(node[key])) throw new Error(`"${key}" must be an array`)
-  }
-  for (const type of [node.type ?? []].flat()) {
-    if (!typeNames.has(type)) throw new Error(`there is no type ${Json.stringify(type)}`)
-  }
-  if (node.$ref !== undefined && lookup[node.__absolute_ref__ ?? ""] === undefined) {
-    throw new Error(`the reference "${node.$ref}" leads nowhere`)
-  }
-  for (const pattern of [node.pattern ?? [], Object.keys(node.patternProperties ?? {})].flat()) {
-    RegExp(pattern, "u")
-  }
-}
-
-/** Keywords whose errors only say that there are others, below. */
-const wrappers = new Set(
-  "properties patternProperties additionalProperties unevaluatedProperties dependentSchemas items prefixItems \
-additionalItems unevaluatedItems $ref $recursiveRef allOf if".split(" ")
-)
-
-const isLeaf = (error: Validator.OutputUnit): boolean => !wrappers.has(error.keyword)
-
-const toIssue = ({ error, instanceLocation, keyword }: Validator.OutputUnit): Issue => {
-  const path = instanceLocation
-    .split("/")
-    .slice(1)
-    .map(segment => decodeURIComponent(segment).replaceAll("~1", "/").replaceAll("~0", "~"))
-  if (keyword === "false") return { path, message: "Not allowed." }
-  const missing = keyword === "required" ? /"(.*)"/s.exec(error)?.[1] : undefined
-  return missing === undefined
-    ? { path, message: error }
-    : { path: [...path, missing], message: "is missing" }
-}
-
-const jsonSchemaOf = (value: unknown, replacer?: (key: string, value: unknown) => unknown): JsonSchema => {
-  const copy: unknown = JSON.parse(JSON.stringify(value, replacer))
-  if (!isJsonSchema(copy)) throw new Error("it is no object")
-  const { $schema, ...schema } = copy
-  return schema
-}
-
-/** Providers want `type: "object"` at the root itself, not behind a reference or in every branch of a union. */
-const objectAtRoot = (schema: JsonSchema): JsonSchema | undefined => {
-  const root = inlineRoot(schema)
-  return isObject(root, root, new Map()) ? { ...root, type: "object" } : undefined
-}
-
-const besideReference = new Set(["$ref", "$defs", "definitions", "title", "description", "$comment"])
-
-const inlineRoot = (schema: JsonSchema): JsonSchema => {
-  const { $ref, ...rest } = schema
-  const target = resolve(schema, $ref)
-  if (
-    !isJsonSchema(target) ||
-    target === schema ||
-    !Object.keys(schema).every(key => besideReference.has(key))
-  ) {
-    return schema
-  }
-  const { $defs, definitions, ...whole } = { ...target, ...rest }
-  // Where no reference is left, definitions only cost tokens.
-  return JSON.stringify(whole).includes('"$ref"') ? { ...target, ...rest } : whole
-}
-
-const resolve = (root: JsonSchema, reference: unknown): unknown => {
-  if (typeof reference !== "string" || !/^#(\/|$)/.test(reference)) return undefined
-  let node: unknown = root
-  for (const segment of reference.split("/").slice(1)) {
-    const key = decodeURIComponent(segment).replaceAll("~1", "/").replaceAll("~0", "~")
-    node = Predicate.isRecord(node) && Object.hasOwn(node, key) ? node[key] : undefined
-  }
-  return node
-}
-
-const isObject = (node: unknown, root: JsonSchema, known: Map<string, boolean>): boolean => {
-  if (!Predicate.isRecord(node)) return false
-  const { $ref, type, properties, allOf, anyOf, oneOf } = node
-  if (typeof $ref === "string") {
-    // Entered as `false` first: a reference that leads back to itself describes nothing.
-    if (!known.has($ref)) known.set($ref, false).set($ref, isObject(resolve(root, $ref), root, known))
-    if (known.get($ref) === true) return true
-  }
-  if (type !== undefined)
-    return type === "object" || (Array.isArray(type) && type.every(name => name === "object"))
-  const branch = (child: unknown) => isObject(child, root, known)
-  return (
-    Predicate.isRecord(properties) ||
-    (Array.isArray(allOf) && allOf.some(branch)) ||
-    [anyOf, oneOf].some(union => Array.isArray(union) && union.length > 0 && union.every(branch))
-  )
-}
-
 const orAnything = (describe: () => JsonSchema): JsonSchema => {
   try {
     return describe()
@@ -402,11 +234,6 @@ const orAnything = (describe: () => JsonSchema): JsonSchema => {
     return {}
   }
 }
-
-const isNode = (value: unknown): value is Validator.Schema => Predicate.isRecord(value)
-
-/** For what `JSON.parse` made. */
-const isJsonSchema = (value: unknown): value is JsonSchema => Predicate.isRecord(value)
 
 const isStandard = (value: unknown): value is StandardSchemaV1 =>
   Predicate.hasProperty(value, "~standard") &&
@@ -426,63 +253,4 @@ const isLibrarySchema = (value: unknown): boolean => Schema.isSchema(value) || i
 const isNothing = (value: unknown): boolean =>
   value === undefined || value === null || Predicate.isRecord(value)
 
-interface Issue {
-  readonly path: ReadonlyArray<PropertyKey>
-  readonly message: string
-}
-
-const maxLength = 2_000
-const maxLineLength = 400
-
-const invalid = (issues: ReadonlyArray<Issue>): InvalidValue => {
-  const lines: Array<string> = []
-  let length = 0
-  for (const line of new Set(issues.slice(0, maxLength).map(toLine))) {
-    length += line.length + 1
-    if (length > maxLength - 2) {
-      lines.push("…")
-      break
-    }
-    lines.push(line)
-  }
-  return new InvalidValue({ message: lines.length === 0 ? "Invalid value" : lines.join("\n") })
-}
-
-const toLine = ({ message, path }: Issue): string => {
-  const place = printPath(path)
-  const text = oneLine(message)
-  if (place === "") return text
-  // arktype begins its messages with the path.
-  return clip(`${clip(place)}: ${text.startsWith(`${place} `) ? text.slice(place.length + 1) : text}`)
-}
-
-const printPath = (path: ReadonlyArray<PropertyKey>): string =>
-  path
-    .map(key => {
-      const name = String(key)
-      if (/^\d+$/.test(name)) return `[${name}]`
-      return /^[\p{L}_$][\p{L}\p{N}_$-]*$/u.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`
-    })
-    .join("")
-    .replace(/^\./, "")
-
-const oneLine = (text: string): string => clip(clip(text, maxLength).replace(/[\r\n]+\s*/g, " "))
-
-const clip = (text: string, length = maxLineLength): string =>
-  Json.wellFormed(text.length <= length ? text : `${text.slice(0, length - 1)}…`)
-
-const thrown = (cause: unknown): InvalidValue => invalid([{ path: [], message: Json.messageOf(cause) }])
-
-/** A validator that throws, also by running out of stack, has not accepted the value. */
-const guarded =
-  <A>(validate: (value: unknown) => Effect.Effect<A, InvalidValue>) =>
-  (value: unknown): Effect.Effect<A, InvalidValue> =>
-    Effect.catchAllDefect(
-      Effect.suspend(() => validate(value)),
-      defect => Effect.fail(thrown(defect))
-    )
-
 const notEmpty = Effect.fail(new InvalidValue({ message: "Expected an object without properties" }))
-
-const invalidConfiguration = (field: string, problem: string): InvalidConfiguration =>
-  new InvalidConfiguration({ field, message: `${field} ${problem}` })

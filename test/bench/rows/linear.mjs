@@ -47,7 +47,13 @@ export const run = async ({ repetitions = 11 }) => {
       }
     ],
     targets: [
-      atMost("exponent of eddy, 200 000 to 1 000 000", exponents(samples, "eddy", 200000, 1000000), 1.1, 1, "")
+      atMost(
+        "exponent of eddy, 200 000 to 1 000 000",
+        exponents(samples, "eddy", 200000, 1000000),
+        1.1,
+        1,
+        ""
+      )
     ],
     controls: [],
     samples

@@ -1,7 +1,7 @@
 import { census } from "../kit/census.mjs"
 import { turnOfLoop } from "../kit/contest.mjs"
 import { number } from "../kit/format.mjs"
-import { readBoth, readFull, readText, verify } from "../kit/read.mjs"
+import { iterateFull, readBoth, readFull, readText, verify } from "../kit/read.mjs"
 import { textScript, toolScript } from "../kit/script.mjs"
 import { atMost } from "../kit/verdict.mjs"
 
@@ -37,14 +37,15 @@ export const run = async () => {
   for (const system of [eddy, mastra, ai, raw]) {
     const isRaw = system === raw
     const full = await perChunk(system, readFull)
+    const iterated = await perChunk(system, iterateFull)
     const text = isRaw ? undefined : await perChunk(system, readText)
     const both = isRaw ? undefined : await perChunk(system, readBoth)
     const step = isRaw ? undefined : await slope(system, [fewSteps, manySteps], [10, 30], readFull)
     const stepTransforms = step && (step.more.transforms - step.less.transforms) / 20
-    samples[system.name] = { full, text, both, step }
+    samples[system.name] = { full, iterated, text, both, step }
     lines.push([
       system.name,
-      ...[full, text, both].map(found => (found ? number(found.each) : "")),
+      ...[full, iterated, text, both].map(found => (found ? number(found.each) : "")),
       number(full.fixed),
       step ? number(step.each) : "",
       step ? `${full.less.transforms} + ${number(stepTransforms)}/step` : String(full.less.transforms),
@@ -55,6 +56,7 @@ export const run = async () => {
   const head = [
     "",
     "promises/chunk full",
+    "for await",
     "text",
     "both",
     "fixed",

@@ -6,7 +6,7 @@ import type { Message, ToolMessage } from "../protocol/Message.js"
 import type { Tool } from "../tool/Tool.js"
 import type { DataPart, ToolContext } from "../tool/ToolContext.js"
 import * as ToolOutcome from "../tool/ToolOutcome.js"
-import { fork, type Run } from "./Run.js"
+import { fork, type Run } from "./run.js"
 
 type Execute<R> = NonNullable<Tool<string, R>["call"]>
 

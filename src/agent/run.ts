@@ -1,13 +1,13 @@
 /** One run in progress: what it was asked, what it has told, and what stops it. Plain data; the loop carries it. */
 import { type Effect, type Fiber, FiberId } from "effect"
 import type { LanguageModel } from "../model/ModelPort.js"
-import type { RunIds } from "../model/RunIds.js"
+import type { RunIds } from "../model/runIds.js"
 import type { RunFold } from "../output/RunFold.js"
 import type { Chunk } from "../protocol/Chunk.js"
 import type { IdKind } from "../protocol/Id.js"
 import type { Message } from "../protocol/Message.js"
 import type { Tool } from "../tool/Tool.js"
-import type { Inbox } from "./Inbox.js"
+import type { Inbox } from "./inbox.js"
 import type { Defaults, StopCondition } from "./RunOptions.js"
 
 /** Stops a run from outside. */
