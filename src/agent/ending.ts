@@ -41,7 +41,9 @@ export const stepResult = (
   stoppedBy: StoppedBy | undefined
 ): StepResult => {
   const reason = stepReason(answer)
-  const rawReason = answer.finished?.rawReason
+  const said = answer.finished?.reason
+  // A provider that stops and calls tools all the same: its own word is kept.
+  const rawReason = answer.finished?.rawReason ?? (said === reason ? undefined : said)
   return {
     reason,
     ...(rawReason === undefined ? {} : { rawReason }),

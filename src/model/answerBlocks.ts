@@ -14,7 +14,6 @@ type BlockType = "text" | "reasoning"
 /** One block, from its start on. */
 export class Block {
   text = ""
-  isOpen = true
   signature: string | undefined
   metadata: ProviderMetadata | undefined
   /** The first half of a surrogate pair, kept until the second comes. */
@@ -138,7 +137,8 @@ export class Blocks {
     }
     block.metadata = mergeMetadata(block.metadata, metadata)
     this.sign(block, metadata)
-    block.isOpen = false
+    // Reading a character makes the engine join what was appended, and let go of every piece.
+    block.text.charCodeAt(0)
     this.open.delete(`${block.type} ${block.sourceId}`)
     if (this.current === block) this.current = undefined
     const { runId } = this
