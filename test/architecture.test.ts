@@ -20,7 +20,13 @@ const ranks: Readonly<Record<string, number>> = {
   promise: 7
 }
 
-const packages = ["effect", "@standard-schema/spec", "@cfworker/json-schema"]
+/** Leaf modules of effect, never the barrel: loading all of it takes as long as loading a whole other framework. */
+const isAllowed = (specifier: string): boolean =>
+  /^effect\/[A-Z]\w+$/.test(specifier) ||
+  ["@standard-schema/spec", "@cfworker/json-schema"].includes(specifier)
+
+/** Modules that need schemas, which the Promise face must not load. */
+const schemaModules = ["effect/Schema", "effect/Stream", "effect/Arbitrary", "effect/FastCheck"]
 
 interface Module {
   readonly path: string
@@ -122,10 +128,29 @@ describe("architecture", () => {
   it("needs only the packages that it declares", () => {
     const foreign = modules.flatMap(({ imports, path }) =>
       imports
-        .filter(specifier => !isRelative(specifier) && !packages.includes(specifier))
+        .filter(specifier => !isRelative(specifier) && !isAllowed(specifier))
         .map(specifier => `${path}: ${specifier}`)
     )
     expect(foreign).toEqual([])
+  })
+
+  it("loads neither schemas nor streams of Effect with the Promise face", () => {
+    const known = new Map(modules.map(module => [module.path, module]))
+    const loaded = new Set<string>()
+    const load = (path: string): void => {
+      const module = known.get(path)
+      if (module === undefined || loaded.has(path)) return
+      loaded.add(path)
+      for (const match of module.text.matchAll(importPattern)) {
+        if (/^\s*(import|export) type\b/.test(match[0])) continue
+        const specifier = match[1] ?? ""
+        if (isRelative(specifier)) load(target(module, specifier))
+        else loaded.add(specifier)
+      }
+    }
+    load("promise.ts")
+    expect(loaded.size).toBeGreaterThan(30)
+    expect([...loaded].filter(name => schemaModules.includes(name))).toEqual([])
   })
 
   it("keeps files and rooms small", () => {

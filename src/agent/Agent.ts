@@ -4,99 +4,23 @@
  *
  * @since 0.1.0
  */
-import { Effect, type Scope, Stream } from "effect"
-import type { LanguageModel } from "../model/ModelPort.js"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import type { FullOutput } from "../output/FullOutput.js"
 import * as ModelOutput from "../output/ModelOutput.js"
-import * as RunRecord from "../output/RunRecord.js"
 import type { Chunk } from "../protocol/Chunk.js"
 import type { Input } from "../protocol/Conversation.js"
-import { type AgentError, InvalidConfiguration } from "../protocol/Errors.js"
+import type { AgentError } from "../protocol/Errors.js"
 import type * as Tool from "../tool/Tool.js"
-import { type Agent, TypeId } from "./definition.js"
-import { drive, loop } from "./loop.js"
-import { defaultFields, prepare, refuseUnknown, settingsOf, toolsByName } from "./prepare.js"
-import type { Defaults, RunOptions } from "./RunOptions.js"
+import type { Agent, RequirementsOf } from "./definition.js"
+import { prepare } from "./prepare.js"
+import type { RunOptions } from "./RunOptions.js"
+import { record } from "./recording.js"
 import { RunControl } from "./run.js"
+import { toStream } from "./streaming.js"
 
-export { type Agent, TypeId } from "./definition.js"
-
-/** What an agent is made of, and the settings that its runs have unless they say otherwise. @since 0.1.0 @category models */
-export interface Options<Tools extends ReadonlyArray<Tool.Any>> extends Defaults {
-  readonly id: string
-  /** Default: the id. */
-  readonly name?: string
-  readonly description?: string
-  /** The system prompt. */
-  readonly instructions?: string
-  readonly model: LanguageModel
-  readonly tools?: Tools
-}
-
-/** What the tools of a list need. @since 0.1.0 @category models */
-export type RequirementsOf<Tools extends ReadonlyArray<Tool.Any>> = Tool.Requirements<Tools[number]>
-
-const agentFields = ["id", "name", "description", "instructions", "model", "tools", ...defaultFields]
-
-const isModel = (value: unknown): boolean =>
-  typeof value === "object" && value !== null && "answer" in value && typeof value.answer === "function"
-
-/**
- * Makes an agent. Throws `InvalidConfiguration`, which names the field and the remedy, when it cannot work: no id, no
- * model, two tools of one name, an unknown option, a limit below 1.
- *
- * @since 0.1.0
- * @category constructors
- */
-export const make = <const Tools extends ReadonlyArray<Tool.Any> = []>(
-  options: Options<Tools>
-): Agent<RequirementsOf<Tools>> => {
-  const { description, id, instructions, model, name, tools, ...defaults } = options
-  if (typeof id !== "string" || id === "") {
-    throw new InvalidConfiguration({
-      field: "id",
-      message: "An agent needs an `id`: a string that is not empty."
-    })
-  }
-  if (!isModel(model)) {
-    throw new InvalidConfiguration({
-      field: "model",
-      message: `Agent "${id}" has no model. Give it a LanguageModel, for example LanguageModel.fromAiSdk(openai("gpt-5")).`
-    })
-  }
-  refuseUnknown(`Agent "${id}"`, options, agentFields)
-  settingsOf(defaults, {})
-  return {
-    [TypeId]: TypeId,
-    id,
-    name: name ?? id,
-    description,
-    instructions,
-    model,
-    toolsByName: toolsByName(toolsOf(tools)),
-    defaults
-  }
-}
-
-/** A tool's requirements are what the type of the list says they are. */
-const toolsOf = <Tools extends ReadonlyArray<Tool.Any>>(
-  tools: Tools | undefined
-): ReadonlyArray<Tool.Tool<string, RequirementsOf<Tools>>> =>
-  (tools ?? []) as ReadonlyArray<Tool.Tool<string, RequirementsOf<Tools>>>
-
-const prepareWith = <R, Tools extends ReadonlyArray<Tool.Any>>(
-  agent: Agent<R>,
-  input: Input,
-  options: RunOptions<Tools>,
-  control: RunControl
-) => {
-  const { tools, ...rest } = options
-  const all: RunOptions<ReadonlyArray<Tool.Tool<string, R | RequirementsOf<Tools>>>> = {
-    ...rest,
-    tools: toolsOf(tools)
-  }
-  return prepare<R | RequirementsOf<Tools>>(agent, input, all, control)
-}
+export { type Agent, make, type Options, type RequirementsOf, TypeId } from "./definition.js"
 
 /**
  * Runs an agent as a stream: cold, pulled, back-pressured. Each run of the stream is a run of the agent. The model is at
@@ -116,8 +40,8 @@ export const stream = <R, const Tools extends ReadonlyArray<Tool.Any> = []>(
 ): Stream.Stream<Chunk, AgentError, R | RequirementsOf<Tools>> =>
   Stream.unwrapScoped(
     Effect.suspend(() =>
-      Effect.acquireRelease(prepareWith(agent, input, options, new RunControl()), ({ close }) => close)
-    ).pipe(Effect.map(loop))
+      Effect.acquireRelease(prepare(agent, input, options, new RunControl()), ({ close }) => close)
+    ).pipe(Effect.map(toStream))
   )
 
 /**
@@ -144,45 +68,6 @@ export const run = <R, const Tools extends ReadonlyArray<Tool.Any> = []>(
     })
     return ModelOutput.make(recorded, abort)
   })
-
-/** A run that is recorded for any number of readers. @since 0.1.0 @category models */
-export interface Recording {
-  readonly recorded: RunRecord.RunRecord
-  readonly abort: (reason?: unknown) => void
-  /** The run itself, to be run once: never fails, and leaves nothing behind. */
-  readonly going: Effect.Effect<void>
-}
-
-/**
- * A run that is recorded as it goes: what {@link run} and the Promise facade are made of. `observe` sees every chunk before
- * any reader does and must not throw.
- *
- * @since 0.1.0
- * @category running
- */
-export const record = <R, const Tools extends ReadonlyArray<Tool.Any> = []>(
-  agent: Agent<R>,
-  input: Input,
-  options: RunOptions<Tools> = {},
-  observe?: (chunk: Chunk, recorded: RunRecord.RunRecord) => void
-): Effect.Effect<Recording, AgentError, R | RequirementsOf<Tools>> => {
-  const control = new RunControl()
-  return Effect.map(prepareWith(agent, input, options, control), prepared => {
-    const recorded = RunRecord.make(prepared.runId, observe)
-    // A run that waits for a reader would not notice.
-    control.onAbort(() => recorded.log.wantAll())
-    const going = drive(prepared, chunks => {
-      recorded.write(chunks)
-      return recorded.log.hasDemand() ? Effect.void : recorded.demand
-    }).pipe(
-      Effect.onExit(exit => {
-        recorded.end(exit)
-        return prepared.close
-      })
-    )
-    return { recorded, abort: control.abort, going }
-  })
-}
 
 /**
  * Runs an agent to its end. Fails with the run's error; a run that was aborted by its signal fails with `RunAborted`.

@@ -3,10 +3,10 @@
  *
  * @since 0.1.0
  */
-import type { Effect } from "effect"
+import type * as Effect from "effect/Effect"
 import type { ModelSettings, ToolChoice } from "../model/ModelPort.js"
 import type { Step } from "../output/FullOutput.js"
-import type { ProviderMetadata } from "../protocol/Json.js"
+import type { ProviderMetadata } from "../protocol/safeJson.js"
 import type * as Tool from "../tool/Tool.js"
 
 /**

@@ -1,5 +1,6 @@
 /** Begins a model call: one fiber reads the answer, and its chunks arrive in the inbox of the run. */
-import { Effect, type Exit } from "effect"
+import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
 import * as Answer from "../model/Answer.js"
 import type { ModelRequest } from "../model/ModelPort.js"
 import type { ModelError } from "../protocol/Errors.js"

@@ -5,7 +5,7 @@ import { toUIMessage } from "../protocol/Conversation.js"
 import type { AgentError, RunAborted } from "../protocol/Errors.js"
 import type { FinishReason } from "../protocol/FinishReason.js"
 import type { Message } from "../protocol/Message.js"
-import * as Usage from "../protocol/Usage.js"
+import * as Usage from "../protocol/tokens.js"
 import type { Run } from "./run.js"
 
 type StepResult = Of<"finish">["payload"]["stepResult"]

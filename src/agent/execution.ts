@@ -1,5 +1,6 @@
 /** The tool calls of one step: each a fiber, so many at once, outcomes told as they come. */
-import { Effect, type Exit } from "effect"
+import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
 import type { AnsweredCall } from "../model/Answer.js"
 import { InvalidToolArguments, ToolNotFound } from "../protocol/Errors.js"
 import type { Message, ToolMessage } from "../protocol/Message.js"

@@ -6,7 +6,7 @@
  * event loop, or as soon as the inbox is full, so that a fast model costs one wake-up per batch and a lone chunk waits for
  * no more than that turn.
  */
-import { Effect } from "effect"
+import * as Effect from "effect/Effect"
 import type { Chunk } from "../protocol/Chunk.js"
 
 /** Chunks that the model may be ahead of the reader. */
@@ -46,10 +46,17 @@ export class Inbox {
     reader?.()
   }
 
-  /** Done when there is a chunk, or something has happened. */
+  /**
+   * Done when there is a chunk, or something has happened since it was last done. Forgets here and not in {@link take}:
+   * what happens while the reader looks is news, also a model that fails or a tool that is done at once.
+   */
   readonly arrived: Effect.Effect<void> = Effect.async(resume => {
-    if (this.chunks.length > 0 || this.isNotified) return resume(Effect.void)
-    this.reader = () => resume(Effect.void)
+    const answer = (): void => {
+      this.isNotified = false
+      resume(Effect.void)
+    }
+    if (this.chunks.length > 0 || this.isNotified) return answer()
+    this.reader = answer
     return Effect.sync(() => {
       this.reader = undefined
       this.wake()
@@ -58,7 +65,6 @@ export class Inbox {
 
   /** Everything that is there. */
   take(): ReadonlyArray<Chunk> {
-    this.isNotified = false
     const taken = this.chunks
     if (taken.length > 0) this.chunks = []
     const writer = this.writer

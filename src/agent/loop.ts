@@ -8,25 +8,22 @@
  * The model is read by one fiber, each tool call runs in its own; all belong to the scope of the run. The loop itself waits
  * for nothing but its inbox, which is why an abort takes effect at once.
  */
-import { Chunk as Batch, Cause, Effect, Either, Exit, Option, Stream } from "effect"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
 import type { Answer } from "../model/Answer.js"
 import { abortMessage } from "../output/RunFold.js"
 import type { Chunk } from "../protocol/Chunk.js"
-import {
-  type AgentError,
-  InvalidConfiguration,
-  type ModelError,
-  RunAborted,
-  ToolCallCutOff
-} from "../protocol/Errors.js"
-import { messageOf } from "../protocol/Json.js"
+import { InvalidConfiguration, type ModelError, RunAborted, ToolCallCutOff } from "../protocol/Errors.js"
+import { messageOf } from "../protocol/safeJson.js"
 import { type Asked, ask } from "./asking.js"
 import { type RunEnd, runFinish, type StoppedBy, stepFinish, stepReason, stepResult } from "./ending.js"
 import { Execution } from "./execution.js"
 import type { StopCondition } from "./RunOptions.js"
 import type { Run } from "./run.js"
 
-type State<R> =
+export type State<R> =
   | { readonly _tag: "Opening" }
   | { readonly _tag: "Answering"; readonly asked: Asked }
   | { readonly _tag: "Executing"; readonly answer: Answer; readonly execution: Execution<R> }
@@ -201,7 +198,7 @@ const transition = <R>(run: Run<R>, state: State<R>): Next<R> => {
 const mustWait = <R>(state: State<R>): boolean => state._tag === "Answering" || state._tag === "Executing"
 
 /** What a run tells next, and the state it is in then. */
-const advance = <R>(
+export const advance = <R>(
   run: Run<R>,
   state: State<R>
 ): Effect.Effect<readonly [ReadonlyArray<Chunk>, State<R>]> => {
@@ -214,24 +211,11 @@ const advance = <R>(
   return mustWait(state) ? Effect.zipRight(run.inbox.arrived, move) : move
 }
 
-const start: State<never> = { _tag: "Opening" }
+/** Where every run begins. */
+export const start: Extract<State<never>, { readonly _tag: "Opening" }> = { _tag: "Opening" }
 
 /**
- * The stream of one run; it can be run once. A run that failed ends, after its `finish`, with its error; one that was
- * aborted just ends.
- */
-export const loop = <R>(run: Run<R>): Stream.Stream<Chunk, AgentError> =>
-  Stream.unfoldChunkEffect<State<R>, Chunk, AgentError, never>(start, state => {
-    if (state._tag !== "Ended") {
-      return Effect.map(advance(run, state), ([chunks, next]) =>
-        Option.some([Batch.unsafeFromArray(chunks), next] as const)
-      )
-    }
-    return state.end._tag === "Failure" ? Effect.fail(state.end.error) : Effect.succeedNone
-  })
-
-/**
- * The same run without a stream around it, for one reader that takes whole batches: `write` gets each, and the run goes on
+ * Drives a run without a stream around it, for one reader that takes whole batches: `write` gets each, and the run goes on
  * when the effect it returns is done.
  */
 export const drive = <R>(

@@ -1,83 +1,20 @@
 /** Makes a run ready: settings with their defaults, the conversation, the tools; refuses what cannot work before any model is asked. */
-import { Effect, Fiber, Runtime } from "effect"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Runtime from "effect/Runtime"
 import * as RunIds from "../model/runIds.js"
 import * as RunFold from "../output/RunFold.js"
 import type { Chunk } from "../protocol/Chunk.js"
 import { fromInput, type Input } from "../protocol/Conversation.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
 import { IdGenerator } from "../protocol/Id.js"
-import * as Message from "../protocol/Message.js"
-import type { Tool } from "../tool/Tool.js"
-import type { Agent } from "./definition.js"
+import type { Message } from "../protocol/Message.js"
+import type * as Tool from "../tool/Tool.js"
+import { defaultFields, refuseUnknown, runFields, settingsOf, toolsByName } from "./checkOptions.js"
+import { type Agent, type RequirementsOf, toolsOf } from "./definition.js"
 import { Inbox } from "./inbox.js"
-import type { Defaults, RunOptions } from "./RunOptions.js"
-import { type Run, type RunControl, type Settings, stopFibers } from "./run.js"
-
-const positive = (field: string, value: number | undefined, fallback: number): number => {
-  if (value === undefined) return fallback
-  if (Number.isInteger(value) && value > 0) return value
-  throw new InvalidConfiguration({
-    field,
-    message: `\`${field}\` is ${value}. Give a whole number of at least 1, or leave it out for ${fallback}.`
-  })
-}
-
-/** Settings that an agent may have and a run may change. */
-export const defaultFields = [
-  "maxSteps",
-  "stopWhen",
-  "toolCallConcurrency",
-  "toolChoice",
-  "modelSettings",
-  "providerOptions",
-  "includeRawChunks",
-  "includeRequestBody"
-] as const satisfies ReadonlyArray<keyof Defaults>
-
-/** Options that only a run has. */
-export const runFields = ["tools", "instructions", "runId", "abortSignal"] as const satisfies ReadonlyArray<
-  Exclude<keyof RunOptions, keyof Defaults>
->
-
-/** Refuses an option that nothing reads: a misspelt one would be ignored in silence. */
-export const refuseUnknown = (what: string, options: object, known: ReadonlyArray<string>): void => {
-  for (const field of Object.keys(options)) {
-    if (known.includes(field)) continue
-    throw new InvalidConfiguration({
-      field,
-      message: `${what} has no option \`${field}\`. Known options: ${known.join(", ")}.`
-    })
-  }
-}
-
-/** The settings of a run: the run's own before the agent's. Throws `InvalidConfiguration`. */
-export const settingsOf = (defaults: Defaults, options: Defaults): Settings => {
-  const given: Defaults = { ...defaults, ...options }
-  const { stopWhen } = given
-  return {
-    ...given,
-    maxSteps: positive("maxSteps", given.maxSteps, 5),
-    toolCallConcurrency: positive("toolCallConcurrency", given.toolCallConcurrency, 10),
-    stopWhen: stopWhen === undefined ? [] : typeof stopWhen === "function" ? [stopWhen] : stopWhen
-  }
-}
-
-/** Tools by name. Throws `InvalidConfiguration` when two have one name. */
-export const toolsByName = <R>(
-  tools: ReadonlyArray<Tool<string, R>>
-): ReadonlyMap<string, Tool<string, R>> => {
-  const byName = new Map<string, Tool<string, R>>()
-  for (const tool of tools) {
-    if (byName.has(tool.name)) {
-      throw new InvalidConfiguration({
-        field: "tools",
-        message: `Two tools are called "${tool.name}". Give each tool a name of its own: the model calls it by that.`
-      })
-    }
-    byName.set(tool.name, tool)
-  }
-  return byName
-}
+import type { RunOptions } from "./RunOptions.js"
+import { type Run, type RunControl, stopFibers } from "./run.js"
 
 /** Runs plain code that throws `InvalidConfiguration`. */
 const checked = <A>(check: () => A): Effect.Effect<A, InvalidConfiguration> =>
@@ -89,8 +26,8 @@ const checked = <A>(check: () => A): Effect.Effect<A, InvalidConfiguration> =>
     }
   })
 
-const instructionsOf = (text: string | undefined): ReadonlyArray<Message.Message> =>
-  text === undefined || text === "" ? [] : [Message.system(text)]
+const instructionsOf = (text: string | undefined): ReadonlyArray<Message> =>
+  text === undefined || text === "" ? [] : [{ role: "system", content: text }]
 
 /** Aborts when the signal does, until `release` is called. */
 const follow = (signal: AbortSignal | undefined, control: RunControl): (() => void) => {
@@ -108,34 +45,39 @@ const follow = (signal: AbortSignal | undefined, control: RunControl): (() => vo
  * A run that can be started once. Whoever starts it closes it, however it ends: that stops what it has running, waits for
  * that, and lets go of the signal.
  */
-export const prepare = Effect.fnUntraced(function* <R>(
+export const prepare = Effect.fnUntraced(function* <R, Tools extends ReadonlyArray<Tool.Any>>(
   agent: Agent<R>,
   input: Input,
-  options: RunOptions<ReadonlyArray<Tool<string, R>>>,
+  options: RunOptions<Tools>,
   control: RunControl
 ) {
-  const { abortSignal, instructions, runId, tools: added = [], ...changes } = options
-  const { settings, tools } = yield* checked(() => {
+  type Needs = R | RequirementsOf<Tools>
+  const { abortSignal, instructions, runId, tools, ...changes } = options
+  const added = toolsOf(tools)
+  const { byName, settings } = yield* checked(() => {
     refuseUnknown("A run", options, [...defaultFields, ...runFields])
     return {
       settings: settingsOf(agent.defaults, changes),
-      tools: added.length === 0 ? agent.toolsByName : new Map([...agent.toolsByName, ...toolsByName(added)])
+      byName:
+        added.length === 0
+          ? agent.toolsByName
+          : new Map<string, Tool.Tool<string, Needs>>([...agent.toolsByName, ...toolsByName(added)])
     }
   })
   const conversation = yield* fromInput(input)
   const ids = yield* IdGenerator
-  const runtime = yield* Effect.runtime<R>()
+  const runtime = yield* Effect.runtime<Needs>()
   const inbox = new Inbox()
   const id = runId ?? ids.next("run")
   const fold = RunFold.make(id)
   const release = follow(abortSignal, control)
-  const run: Run<R> = {
+  const run: Run<Needs> = {
     runId: id,
     agentId: agent.id,
     messageId: ids.next("message"),
     model: agent.model,
     settings,
-    tools,
+    tools: byName,
     ids: RunIds.make(),
     makeId: ids.next,
     instructions: instructionsOf(instructions ?? agent.instructions),

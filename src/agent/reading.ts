@@ -1,5 +1,6 @@
 /** Reads one model answer, from the call to its last part, inside one async boundary: nothing here runs per part but plain code. */
-import { Cause, Effect } from "effect"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
 import type { Answer } from "../model/Answer.js"
 import { describe } from "../model/failureInfo.js"
 import type { LanguageModel, ModelAnswer, ModelRequest } from "../model/ModelPort.js"

@@ -1,5 +1,7 @@
 /** One run in progress: what it was asked, what it has told, and what stops it. Plain data; the loop carries it. */
-import { type Effect, type Fiber, FiberId } from "effect"
+import type * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import * as FiberId from "effect/FiberId"
 import type { LanguageModel } from "../model/ModelPort.js"
 import type { RunIds } from "../model/runIds.js"
 import type { RunFold } from "../output/RunFold.js"

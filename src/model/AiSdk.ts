@@ -4,7 +4,8 @@
  *
  * @since 0.1.0
  */
-import { Effect, Predicate } from "effect"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import { InvalidConfiguration, ModelError } from "../protocol/Errors.js"
 import { normalize } from "./aiSdkParts.js"
 import { makePrompt } from "./aiSdkPrompt.js"

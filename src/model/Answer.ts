@@ -9,9 +9,9 @@
  */
 import type { Chunk, RequestInfo, ResponseInfo, Warning } from "../protocol/Chunk.js"
 import type { AnswerReason } from "../protocol/FinishReason.js"
-import { type ProviderMetadata, toBase64 } from "../protocol/Json.js"
 import type { AssistantMessage, ToolCallPart, ToolResultPart } from "../protocol/Message.js"
-import * as Usage from "../protocol/Usage.js"
+import { type ProviderMetadata, toBase64 } from "../protocol/safeJson.js"
+import * as Usage from "../protocol/tokens.js"
 import { type Block, Blocks } from "./answerBlocks.js"
 import { type AnsweredCall, Calls } from "./answerCalls.js"
 import type * as ModelPart from "./ModelPart.js"

@@ -6,7 +6,7 @@
  */
 import type { Warning } from "../protocol/Chunk.js"
 import type { AnswerReason } from "../protocol/FinishReason.js"
-import type { ProviderMetadata } from "../protocol/Json.js"
+import type { ProviderMetadata } from "../protocol/safeJson.js"
 import type { Usage } from "../protocol/Usage.js"
 
 interface WithMetadata {

@@ -4,10 +4,10 @@
  *
  * @since 0.1.0
  */
-import type { Effect } from "effect"
+import type * as Effect from "effect/Effect"
 import type { ModelError } from "../protocol/Errors.js"
-import type { JsonValue, ProviderMetadata } from "../protocol/Json.js"
 import type { Message } from "../protocol/Message.js"
+import type { JsonValue, ProviderMetadata } from "../protocol/safeJson.js"
 import type { ModelPart } from "./ModelPart.js"
 
 /** A JSON Schema as an object. @since 0.1.0 @category models */

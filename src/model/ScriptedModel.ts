@@ -5,10 +5,12 @@
  *
  * @since 0.1.0
  */
-import { Duration, Effect, Runtime } from "effect"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Runtime from "effect/Runtime"
 import { ModelError } from "../protocol/Errors.js"
 import type { AnswerReason } from "../protocol/FinishReason.js"
-import * as Usage from "../protocol/Usage.js"
+import * as Usage from "../protocol/tokens.js"
 import type * as ModelPart from "./ModelPart.js"
 import type { LanguageModel, ModelRequest } from "./ModelPort.js"
 

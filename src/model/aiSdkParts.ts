@@ -4,11 +4,11 @@
  *
  * Most parts have the port's shape already and are handed on as they are, whatever else they carry.
  */
-import { Predicate } from "effect"
+import * as Predicate from "effect/Predicate"
 import type { Warning } from "../protocol/Chunk.js"
-import * as FinishReason from "../protocol/FinishReason.js"
-import type { ProviderMetadata } from "../protocol/Json.js"
-import * as Usage from "../protocol/Usage.js"
+import * as FinishReason from "../protocol/reasons.js"
+import type { ProviderMetadata } from "../protocol/safeJson.js"
+import * as Usage from "../protocol/tokens.js"
 import type * as Part from "./ModelPart.js"
 
 type Fields = { readonly [key: string | symbol]: unknown }

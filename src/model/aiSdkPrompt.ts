@@ -3,8 +3,8 @@
  * change is made once per message. Prompts grow by appending: a step then costs one look-up per message that it repeats.
  */
 
-import * as Json from "../protocol/Json.js"
 import type { FilePart, Message, ToolResultPart } from "../protocol/Message.js"
+import * as Json from "../protocol/safeJson.js"
 import type { SpecificationVersion } from "./aiSdkTypes.js"
 
 type Part = Exclude<Message["content"], string>[number]

@@ -3,8 +3,8 @@
  * deltas, joins surrogate pairs that were cut in two, and emits a signature when one comes.
  */
 import type { Chunk } from "../protocol/Chunk.js"
-import type { ProviderMetadata } from "../protocol/Json.js"
 import type { ReasoningPart, TextPart } from "../protocol/Message.js"
+import type { ProviderMetadata } from "../protocol/safeJson.js"
 import type { BlockDelta, BlockEdge } from "./ModelPart.js"
 import { mergeMetadata, metadataField, signatureOf } from "./providerMetadata.js"
 import type { RunIds } from "./runIds.js"

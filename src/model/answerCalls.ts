@@ -2,10 +2,10 @@
  * Tool calls of one answer: arguments as they are written, and each call once, complete, under an id that is unique in
  * the run.
  */
-import { Either } from "effect"
+import * as Either from "effect/Either"
 import type { Chunk, ToolCall } from "../protocol/Chunk.js"
-import { type ProviderMetadata, stringify, toJson } from "../protocol/Json.js"
 import type { ToolCallPart, ToolResultOutput, ToolResultPart } from "../protocol/Message.js"
+import { type ProviderMetadata, stringify, toJson } from "../protocol/safeJson.js"
 import type * as ModelPart from "./ModelPart.js"
 import { mergeMetadata, metadataField } from "./providerMetadata.js"
 import type { RunIds } from "./runIds.js"

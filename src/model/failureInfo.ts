@@ -1,6 +1,6 @@
 /** What may be told of a failure that came from a provider. */
-import { Predicate } from "effect"
-import { wellFormed } from "../protocol/Json.js"
+import * as Predicate from "effect/Predicate"
+import { wellFormed } from "../protocol/safeJson.js"
 
 export interface FailureInfo {
   readonly message: string

@@ -1,5 +1,5 @@
 /** What providers say about parts: kept with the part, and handed back with it. */
-import type { ProviderMetadata } from "../protocol/Json.js"
+import type { ProviderMetadata } from "../protocol/safeJson.js"
 
 /** Provider by provider, key by key: what comes later wins. */
 export const mergeMetadata = (

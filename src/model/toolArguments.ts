@@ -1,6 +1,7 @@
 /** Arguments of a call, parsed once, when they are complete. */
-import { Either, Predicate } from "effect"
-import { messageOf } from "../protocol/Json.js"
+import * as Either from "effect/Either"
+import * as Predicate from "effect/Predicate"
+import { messageOf } from "../protocol/safeJson.js"
 
 /** Empty text means no arguments, which is `{}`. A provider may also send the parsed value. Left: what is wrong. */
 export const parseArguments = (input: unknown): Either.Either<unknown, string> => {

@@ -5,8 +5,8 @@
  */
 import type { Of, RequestInfo, ResponseInfo, ToolCall, ToolResult, Warning } from "../protocol/Chunk.js"
 import type { FinishReason } from "../protocol/FinishReason.js"
-import type { ProviderMetadata } from "../protocol/Json.js"
 import type { Message, UIMessage } from "../protocol/Message.js"
+import type { ProviderMetadata } from "../protocol/safeJson.js"
 import type { Usage } from "../protocol/Usage.js"
 
 /** Where a run stands; all but `running` are final. @since 0.1.0 @category models */

@@ -6,15 +6,18 @@
  *
  * @since 0.1.0
  */
-import { Chunk as Batch, Effect, Option, Stream } from "effect"
+import * as Batch from "effect/Chunk"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
 import type { Chunk, Of, RequestInfo, ToolCall, ToolResult, Warning } from "../protocol/Chunk.js"
-import { type AgentError, isAgentError, RunAborted } from "../protocol/Errors.js"
+import { type AgentError, isAgentError } from "../protocol/Errors.js"
 import type { FinishReason } from "../protocol/FinishReason.js"
-import type { ProviderMetadata } from "../protocol/Json.js"
+import type { ProviderMetadata } from "../protocol/safeJson.js"
 import type { Usage } from "../protocol/Usage.js"
 import type { FullOutput, Response, RunStatus, Step, Tripwire } from "./FullOutput.js"
 import type { Cursor } from "./RunLog.js"
-import type { RunRecord } from "./RunRecord.js"
+import { failureOf, type RunRecord } from "./RunRecord.js"
 
 /** Chunks that a reader takes at once. */
 const batchSize = 64
@@ -86,12 +89,6 @@ export interface ModelOutput {
   /** Stops the run; the first call counts. Does not wait for its end. */
   readonly abort: (reason?: unknown) => Effect.Effect<void>
 }
-
-/** The error of a run that has no values: it failed, or was stopped. @since 0.1.0 @category conversions */
-export const failureOf = (full: FullOutput): Error | undefined =>
-  full.status === "failed" || full.status === "aborted"
-    ? (full.error ?? new RunAborted({ message: "The run was interrupted before it had finished." }))
-    : undefined
 
 /** Fails when the run did; dies with what the run died with. */
 const check = (full: FullOutput): Effect.Effect<FullOutput, AgentError> => {

@@ -9,8 +9,8 @@
 import type { Chunk, Of, RequestInfo, ToolCall, ToolResult, Warning } from "../protocol/Chunk.js"
 import { RunAborted } from "../protocol/Errors.js"
 import type { FinishReason } from "../protocol/FinishReason.js"
-import { messageOf, type ProviderMetadata } from "../protocol/Json.js"
-import * as Usage from "../protocol/Usage.js"
+import { messageOf, type ProviderMetadata } from "../protocol/safeJson.js"
+import * as Usage from "../protocol/tokens.js"
 import type { FullOutput, Response, RunStatus, Step, Tripwire } from "./FullOutput.js"
 
 /** The part of a run since the last `step-finish`. */

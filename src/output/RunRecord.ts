@@ -6,7 +6,9 @@
  *
  * @since 0.1.0
  */
-import { Cause, Effect, Exit } from "effect"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type { Chunk } from "../protocol/Chunk.js"
 import { RunAborted } from "../protocol/Errors.js"
 import type { FullOutput } from "./FullOutput.js"
@@ -90,3 +92,9 @@ export class RunRecord {
 /** A record of a run that has told nothing yet. @since 0.1.0 @category constructors */
 export const make = (runId: string, observe?: (chunk: Chunk, record: RunRecord) => void): RunRecord =>
   new RunRecord(runId, observe)
+
+/** The error of a run that has no values: it failed, or was stopped. @since 0.1.0 @category conversions */
+export const failureOf = (full: FullOutput): Error | undefined =>
+  full.status === "failed" || full.status === "aborted"
+    ? (full.error ?? new RunAborted({ message: "The run was interrupted before it had finished." }))
+    : undefined

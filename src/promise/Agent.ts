@@ -3,14 +3,16 @@
  *
  * @since 0.1.0
  */
-import { Effect, type Fiber } from "effect"
-import * as CoreAgent from "../agent/Agent.js"
-import { defaultFields, refuseUnknown, runFields, settingsOf } from "../agent/prepare.js"
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import { defaultFields, refuseUnknown, runFields, settingsOf } from "../agent/checkOptions.js"
+import { type Agent as CoreAgent, make as makeAgent } from "../agent/definition.js"
 import type { RunOptions, StopCondition } from "../agent/RunOptions.js"
+import { record } from "../agent/recording.js"
 import * as AiSdk from "../model/AiSdk.js"
 import type { LanguageModel } from "../model/ModelPort.js"
 import type { FullOutput, Step } from "../output/FullOutput.js"
-import { failureOf } from "../output/ModelOutput.js"
+import { failureOf } from "../output/RunRecord.js"
 import type { Input } from "../protocol/Conversation.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
 import type * as Tool from "../tool/Tool.js"
@@ -113,7 +115,7 @@ export class Agent {
   readonly id: string
   readonly name: string
   readonly description: string | undefined
-  readonly #core: CoreAgent.Agent
+  readonly #core: CoreAgent
   readonly #defaultOptions: StreamOptions
   #runs: Runs.Runs = Runs.make(localHost)
 
@@ -124,7 +126,7 @@ export class Agent {
     refuseUnknown(`\`defaultOptions\` of agent "${id}"`, defaultOptions, streamFields)
     // Wrong defaults are found here, and not by the first run.
     settingsOf(toRunOptions(defaultOptions), {})
-    this.#core = CoreAgent.make({
+    this.#core = makeAgent({
       id,
       ...(options.name === undefined ? {} : { name: options.name }),
       ...(description === undefined ? {} : { description }),
@@ -152,11 +154,9 @@ export class Agent {
     const merged: StreamOptions = { ...this.#defaultOptions, ...options }
     const runs = this.#runs
     const observe = observer(merged, runs.log)
-    const { abort, recorded } = await runs.start(
-      CoreAgent.record(this.#core, messages, toRunOptions(merged), observe)
-    )
+    const { abort, recorded } = await runs.start(record(this.#core, messages, toRunOptions(merged), observe))
     announceEnd(recorded, merged, runs.log)
-    return new ModelOutput(recorded, abort)
+    return new ModelOutput(recorded, abort, runs.log)
   }
 
   /** Runs to the end. Rejects with the run's error when it failed or was aborted. */

@@ -3,8 +3,13 @@
  *
  * @since 0.1.0
  */
-import { Cause, HashMap, Layer, Logger, type LogLevel, ManagedRuntime } from "effect"
-import { refuseUnknown } from "../agent/prepare.js"
+import * as Cause from "effect/Cause"
+import * as HashMap from "effect/HashMap"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import type * as LogLevel from "effect/LogLevel"
+import * as ManagedRuntime from "effect/ManagedRuntime"
+import { refuseUnknown } from "../agent/checkOptions.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
 import { Agent } from "./Agent.js"
 import * as Runs from "./runs.js"

@@ -4,18 +4,18 @@
  * @since 0.1.0
  */
 import type { FullOutput, Response, RunStatus, Step, Tripwire } from "../output/FullOutput.js"
-import { failureOf } from "../output/ModelOutput.js"
-import type { RunRecord } from "../output/RunRecord.js"
+import { failureOf, type RunRecord } from "../output/RunRecord.js"
 import type { Chunk, Of, RequestInfo, ToolCall, ToolResult, Warning } from "../protocol/Chunk.js"
 import type { FinishReason } from "../protocol/FinishReason.js"
-import type { ProviderMetadata } from "../protocol/Json.js"
+import type { ProviderMetadata } from "../protocol/safeJson.js"
 import type { Usage } from "../protocol/Usage.js"
+import { guard, type Log } from "./callbacks.js"
 import { RunStream } from "./RunStream.js"
 
 /** @since 0.1.0 @category models */
 export interface ConsumeStreamOptions {
   /** Gets the run's error, when it has one; `consumeStream` then does not reject. */
-  readonly onError?: (error: Error) => void
+  readonly onError?: (error: Error) => unknown
 }
 
 const everything = (chunk: Chunk): Chunk => chunk
@@ -40,13 +40,15 @@ const ignore = (): void => undefined
 export class ModelOutput {
   readonly #record: RunRecord
   readonly #abort: (reason?: unknown) => void
+  readonly #log: Log
   readonly #values = new Map<string, Promise<unknown>>()
   #full: Promise<FullOutput> | undefined
 
   /** Made by `agent.stream()`. */
-  constructor(record: RunRecord, abort: (reason?: unknown) => void) {
+  constructor(record: RunRecord, abort: (reason?: unknown) => void, log: Log) {
     this.#record = record
     this.#abort = abort
+    this.#log = log
   }
 
   /** The id of this run; every chunk has it. */
@@ -173,11 +175,16 @@ export class ModelOutput {
   readonly getFullOutput = (): Promise<FullOutput> => this.#fullOutput()
 
   /** Lets the run go to its end. Rejects with its error when it failed, unless `onError` is there to get it. */
-  readonly consumeStream = async (options: ConsumeStreamOptions = {}): Promise<void> => {
-    const error = failureOf(await this.#fullOutput())
-    if (error === undefined) return
-    if (options.onError === undefined) throw error
-    options.onError(error)
+  readonly consumeStream = ({ onError }: ConsumeStreamOptions = {}): Promise<void> => {
+    const consumed = this.#fullOutput().then(full => {
+      const error = failureOf(full)
+      if (error === undefined) return
+      if (onError === undefined) throw error
+      guard("onError", this.#log, () => onError(error))
+    })
+    // Many call it for its effect and leave the promise alone.
+    consumed.catch(ignore)
+    return consumed
   }
 
   /** Stops the run: provider and tools within 50 ms. Resolves when the run has settled. */

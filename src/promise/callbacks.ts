@@ -1,10 +1,10 @@
 /** Callbacks of a run. One that throws or rejects is logged and changes nothing. */
-import { Effect } from "effect"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import type { FullOutput, Step } from "../output/FullOutput.js"
-import { failureOf } from "../output/ModelOutput.js"
-import type { RunRecord } from "../output/RunRecord.js"
+import { failureOf, type RunRecord } from "../output/RunRecord.js"
 import type { Chunk } from "../protocol/Chunk.js"
-import { messageOf } from "../protocol/Json.js"
+import { messageOf } from "../protocol/safeJson.js"
 
 /**
  * What a run calls as it goes. Exactly one of `onFinish`, `onError` and `onAbort` is called, once. Nothing waits for them:
@@ -37,12 +37,13 @@ export const callbackFields = [
 /** Writes to the log of whoever owns the run. */
 export type Log = (effect: Effect.Effect<void>) => void
 
-const guard = (name: keyof RunCallbacks, log: Log, call: () => unknown): void => {
+/** Calls a callback. What it throws, or rejects with, is logged. */
+export const guard = (name: keyof RunCallbacks, log: Log, call: () => unknown): void => {
   const report = (cause: unknown) =>
     log(Effect.logWarning(`The callback ${name} failed: ${messageOf(cause)}`))
   try {
     const answer = call()
-    if (answer instanceof Promise) answer.catch(report)
+    if (Predicate.isPromiseLike(answer)) answer.then(undefined, report)
   } catch (cause) {
     report(cause)
   }

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { Effect } from "effect"
+import * as Effect from "effect/Effect"
 import type { Message } from "../protocol/Message.js"
 import * as Tool from "../tool/Tool.js"
 import type { DataPart, ToolContext } from "../tool/ToolContext.js"

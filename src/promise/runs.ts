@@ -1,6 +1,9 @@
 /** The runs of one owner: an agent on its own, or the container it belongs to. Each is one fiber, which its owner ends. */
-import { Cause, Effect, Exit, type Fiber } from "effect"
-import type { Recording } from "../agent/Agent.js"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import type { Recording } from "../agent/recording.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
 
 /** Runs effects somewhere. */

@@ -7,7 +7,10 @@
  *
  * @since 0.1.0
  */
-import { Effect, ParseResult, Predicate, Schema } from "effect"
+import * as Effect from "effect/Effect"
+import * as ParseResult from "effect/ParseResult"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
 import * as Content from "./chunkContent.js"
 import * as Lifecycle from "./chunkLifecycle.js"
 import * as Shape from "./chunkShape.js"

@@ -4,14 +4,13 @@
  *
  * @since 0.1.0
  */
-import { Effect, Either, Predicate } from "effect"
-import { fromModelMessage } from "./conversationModel.js"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import { settle } from "./conversationPairs.js"
-import { refuse } from "./conversationShape.js"
-import { fromUiMessage, toUiParts } from "./conversationUi.js"
+import { toUiParts } from "./conversationUiParts.js"
 import { InvalidMessage } from "./Errors.js"
-import { wellFormed } from "./Json.js"
-import { type Message, type UIMessage, user } from "./Message.js"
+import type { Message, UIMessage } from "./Message.js"
+import { wellFormed } from "./safeJson.js"
 
 /** Provider name, then key. Values are made safe for JSON. @since 0.1.0 @category models */
 export type OptionsInput = { readonly [provider: string]: { readonly [key: string]: unknown } }
@@ -187,23 +186,28 @@ export type MessageInput = ModelMessageInput | UIMessageInput | Message | UIMess
  */
 export type Input = string | MessageInput | ReadonlyArray<string | MessageInput>
 
-const readOne = (
-  value: unknown,
-  at: ReadonlyArray<number>
-): Either.Either<ReadonlyArray<Message>, InvalidMessage> => {
-  if (typeof value === "string") return Either.right(value === "" ? [] : [user(wellFormed(value))])
-  if (!Predicate.isRecord(value)) return Either.left(refuse(value, at, []))
-  return Array.isArray(value["parts"])
-    ? fromUiMessage(value, at)
-    : Either.map(fromModelMessage(value, at), message => [message])
-}
+const fromText = (text: string): ReadonlyArray<Message> =>
+  text === "" ? [] : [{ role: "user", content: [{ type: "text", text: wellFormed(text) }] }]
 
-const readAll = (input: unknown): Either.Either<ReadonlyArray<Message>, InvalidMessage> =>
-  Array.isArray(input)
-    ? Either.map(Either.all(input.map((value: unknown, index) => readOne(value, [index]))), read =>
-        read.flat()
+const isTexts = (items: ReadonlyArray<unknown>): items is ReadonlyArray<string> =>
+  items.every(item => typeof item === "string")
+
+type Read = Either.Either<ReadonlyArray<Message>, InvalidMessage>
+
+/**
+ * Reads items that are not all texts. The reader of foreign shapes is loaded when the first of them comes: it needs schemas,
+ * and most programs that start an agent never hand it one.
+ */
+const readItems = (items: ReadonlyArray<unknown>, isList: boolean): Effect.Effect<Read> =>
+  Effect.map(
+    Effect.promise(() => import("./conversationMessages.js")),
+    ({ fromMessage }) => {
+      const read = items.map((item, index) =>
+        typeof item === "string" ? Either.right(fromText(item)) : fromMessage(item, isList ? [index] : [])
       )
-    : readOne(input, [])
+      return Either.map(Either.all(read), messages => messages.flat())
+    }
+  )
 
 /**
  * Reads what is handed to an agent.
@@ -219,12 +223,18 @@ const readAll = (input: unknown): Either.Either<ReadonlyArray<Message>, InvalidM
  * @category conversions
  */
 export const fromInput = (input: Input): Effect.Effect<ReadonlyArray<Message>, InvalidMessage> =>
-  Effect.suspend(() =>
-    Either.flatMap(readAll(input), read => {
-      const messages = settle(read)
-      return messages.length > 0 ? Either.right(messages) : Either.left(nothing)
-    })
-  )
+  Effect.suspend(() => {
+    const items: ReadonlyArray<unknown> = Array.isArray(input) ? input : [input]
+    const read = isTexts(items)
+      ? Effect.succeed(Either.right(items.flatMap(fromText)))
+      : readItems(items, Array.isArray(input))
+    return Effect.flatMap(read, Either.flatMap(nonEmpty))
+  })
+
+const nonEmpty = (read: ReadonlyArray<Message>): Read => {
+  const messages = settle(read)
+  return messages.length > 0 ? Either.right(messages) : Either.left(nothing)
+}
 
 const nothing = new InvalidMessage({
   path: "",

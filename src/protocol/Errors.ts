@@ -2,9 +2,12 @@
  * Every error of the library, in one place: nouns for what happened, with data and a sentence that says what to do. They
  * carry no run state, and their JSON form on a stream is `{ name, message }` only.
  *
+ * Tagged with `Data`, not with `Schema`: nothing decodes them, and `effect/Schema` would double the time that it takes to
+ * load the Promise face.
+ *
  * @since 0.1.0
  */
-import { Schema } from "effect"
+import * as Data from "effect/Data"
 
 /**
  * A setting that cannot work: found when an agent, a tool or a call is made, before any model is asked. `field` names the
@@ -13,10 +16,10 @@ import { Schema } from "effect"
  * @since 0.1.0
  * @category errors
  */
-export class InvalidConfiguration extends Schema.TaggedError<InvalidConfiguration>()("InvalidConfiguration", {
-  field: Schema.String,
-  message: Schema.String
-}) {}
+export class InvalidConfiguration extends Data.TaggedError("InvalidConfiguration")<{
+  readonly field: string
+  readonly message: string
+}> {}
 
 /**
  * A message handed to an agent has no shape that is known. `path` names the place, for example `[2].content[0]`
@@ -25,10 +28,10 @@ export class InvalidConfiguration extends Schema.TaggedError<InvalidConfiguratio
  * @since 0.1.0
  * @category errors
  */
-export class InvalidMessage extends Schema.TaggedError<InvalidMessage>()("InvalidMessage", {
-  path: Schema.String,
-  message: Schema.String
-}) {}
+export class InvalidMessage extends Data.TaggedError("InvalidMessage")<{
+  readonly path: string
+  readonly message: string
+}> {}
 
 /**
  * A model call failed. `reason` says where: `request` before anything was answered, `stream` in the middle of the answer
@@ -38,15 +41,15 @@ export class InvalidMessage extends Schema.TaggedError<InvalidMessage>()("Invali
  * @since 0.1.0
  * @category errors
  */
-export class ModelError extends Schema.TaggedError<ModelError>()("ModelError", {
-  reason: Schema.Literal("request", "stream", "incomplete"),
-  provider: Schema.String,
-  modelId: Schema.String,
-  message: Schema.String,
-  statusCode: Schema.optional(Schema.Number),
-  isRetryable: Schema.optional(Schema.Boolean),
-  cause: Schema.optional(Schema.Defect)
-}) {}
+export class ModelError extends Data.TaggedError("ModelError")<{
+  readonly reason: "request" | "stream" | "incomplete"
+  readonly provider: string
+  readonly modelId: string
+  readonly message: string
+  readonly statusCode?: number | undefined
+  readonly isRetryable?: boolean | undefined
+  readonly cause?: unknown
+}> {}
 
 /**
  * The run was stopped from outside: its abort signal fired, `cancel` was called, or the scope that owns it closed.
@@ -55,17 +58,17 @@ export class ModelError extends Schema.TaggedError<ModelError>()("ModelError", {
  * @since 0.1.0
  * @category errors
  */
-export class RunAborted extends Schema.TaggedError<RunAborted>()("RunAborted", {
-  message: Schema.String,
-  cause: Schema.optional(Schema.Defect)
-}) {}
+export class RunAborted extends Data.TaggedError("RunAborted")<{
+  readonly message: string
+  readonly cause?: unknown
+}> {}
 
 /** The model called a tool that this step does not offer. Told to the model; the run goes on. @since 0.1.0 @category errors */
-export class ToolNotFound extends Schema.TaggedError<ToolNotFound>()("ToolNotFound", {
-  toolName: Schema.String,
-  available: Schema.Array(Schema.String),
-  message: Schema.String
-}) {}
+export class ToolNotFound extends Data.TaggedError("ToolNotFound")<{
+  readonly toolName: string
+  readonly available: ReadonlyArray<string>
+  readonly message: string
+}> {}
 
 /**
  * The arguments of a tool call are no JSON, or do not match the tool's input schema. The tool was not executed. Told to
@@ -74,16 +77,16 @@ export class ToolNotFound extends Schema.TaggedError<ToolNotFound>()("ToolNotFou
  * @since 0.1.0
  * @category errors
  */
-export class InvalidToolArguments extends Schema.TaggedError<InvalidToolArguments>()("InvalidToolArguments", {
-  toolName: Schema.String,
-  message: Schema.String
-}) {}
+export class InvalidToolArguments extends Data.TaggedError("InvalidToolArguments")<{
+  readonly toolName: string
+  readonly message: string
+}> {}
 
 /** What a tool returned does not match its output schema. Told to the model; the run goes on. @since 0.1.0 @category errors */
-export class InvalidToolOutput extends Schema.TaggedError<InvalidToolOutput>()("InvalidToolOutput", {
-  toolName: Schema.String,
-  message: Schema.String
-}) {}
+export class InvalidToolOutput extends Data.TaggedError("InvalidToolOutput")<{
+  readonly toolName: string
+  readonly message: string
+}> {}
 
 /**
  * A tool failed with something that is no `Error`, or died. `cause` is what it failed with. A tool that fails with an
@@ -92,11 +95,11 @@ export class InvalidToolOutput extends Schema.TaggedError<InvalidToolOutput>()("
  * @since 0.1.0
  * @category errors
  */
-export class ToolFailed extends Schema.TaggedError<ToolFailed>()("ToolFailed", {
-  toolName: Schema.String,
-  message: Schema.String,
-  cause: Schema.optional(Schema.Defect)
-}) {}
+export class ToolFailed extends Data.TaggedError("ToolFailed")<{
+  readonly toolName: string
+  readonly message: string
+  readonly cause?: unknown
+}> {}
 
 /**
  * A tool call was not executed because the answer that holds it was cut off (`length`) or filtered (`content-filter`):
@@ -105,22 +108,22 @@ export class ToolFailed extends Schema.TaggedError<ToolFailed>()("ToolFailed", {
  * @since 0.1.0
  * @category errors
  */
-export class ToolCallCutOff extends Schema.TaggedError<ToolCallCutOff>()("ToolCallCutOff", {
-  toolName: Schema.String,
-  message: Schema.String
-}) {}
+export class ToolCallCutOff extends Data.TaggedError("ToolCallCutOff")<{
+  readonly toolName: string
+  readonly message: string
+}> {}
 
 /** A chunk of a type that this version does not know. `type` names it; a reader may skip it. @since 0.1.0 @category errors */
-export class UnknownChunkType extends Schema.TaggedError<UnknownChunkType>()("UnknownChunkType", {
-  type: Schema.String,
-  message: Schema.String
-}) {}
+export class UnknownChunkType extends Data.TaggedError("UnknownChunkType")<{
+  readonly type: string
+  readonly message: string
+}> {}
 
 /** A chunk of a known type whose fields are wrong. `message` names the field. @since 0.1.0 @category errors */
-export class InvalidChunk extends Schema.TaggedError<InvalidChunk>()("InvalidChunk", {
-  type: Schema.String,
-  message: Schema.String
-}) {}
+export class InvalidChunk extends Data.TaggedError("InvalidChunk")<{
+  readonly type: string
+  readonly message: string
+}> {}
 
 /** Everything an agent's stream can fail with. @since 0.1.0 @category models */
 export type AgentError = InvalidConfiguration | InvalidMessage | ModelError | RunAborted

@@ -3,7 +3,10 @@
  *
  * @since 0.1.0
  */
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
+import { answerReasons, finishReasons } from "./reasons.js"
+
+export { answerReason } from "./reasons.js"
 
 /**
  * Why one model answer ended, normalised over providers; the provider's own word is kept beside it as `rawReason`.
@@ -11,7 +14,7 @@ import { Schema } from "effect"
  * @since 0.1.0
  * @category schemas
  */
-export const AnswerReason = Schema.Literal("stop", "length", "content-filter", "tool-calls", "error", "other")
+export const AnswerReason = Schema.Literal(...answerReasons)
 
 /** @since 0.1.0 @category models */
 export type AnswerReason = typeof AnswerReason.Type
@@ -23,20 +26,7 @@ export type AnswerReason = typeof AnswerReason.Type
  * @since 0.1.0
  * @category schemas
  */
-export const FinishReason = Schema.Literal(
-  "stop",
-  "length",
-  "content-filter",
-  "tool-calls",
-  "error",
-  "aborted",
-  "tripwire",
-  "suspended",
-  "other"
-).annotations({ identifier: "FinishReason" })
+export const FinishReason = Schema.Literal(...finishReasons).annotations({ identifier: "FinishReason" })
 
 /** @since 0.1.0 @category models */
 export type FinishReason = typeof FinishReason.Type
-
-/** A known reason, or `other`. `unknown` and `undefined` of older specifications are `other`. @since 0.1.0 @category conversions */
-export const answerReason = (word: unknown): AnswerReason => (Schema.is(AnswerReason)(word) ? word : "other")

@@ -3,7 +3,8 @@
  *
  * @since 0.1.0
  */
-import { Context, Layer } from "effect"
+import * as Context from "effect/Context"
+import * as Layer from "effect/Layer"
 
 /** What an id names; it becomes the id's prefix. @since 0.1.0 @category models */
 export type IdKind = "run" | "message" | "call" | "source"

@@ -4,7 +4,7 @@
  *
  * @since 0.1.0
  */
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 import * as Json from "./Json.js"
 
 const providerOptions = { providerOptions: Schema.optionalWith(Json.ProviderMetadata, { exact: true }) }

@@ -1,5 +1,6 @@
 /** Chunks of what a model says: text, reasoning, sources, files, and the provider's own data. */
-import { ParseResult, Schema } from "effect"
+import * as ParseResult from "effect/ParseResult"
+import * as Schema from "effect/Schema"
 import { chunk, openRecord, optional, providerMetadata } from "./chunkShape.js"
 import * as Json from "./Json.js"
 

@@ -1,5 +1,5 @@
 /** Chunks that open, close and judge a run and its steps. */
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 import {
   chunk,
   envelope,

@@ -1,5 +1,5 @@
 /** The envelope of every chunk, and the few shapes that payloads share. */
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 import * as Json from "./Json.js"
 
 /** Who caused a chunk. */

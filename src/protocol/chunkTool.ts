@@ -1,5 +1,5 @@
 /** Chunks of tool calls, of what tools write, and of background tasks. */
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 import { chunk, envelope, Milliseconds, optional, providerMetadata } from "./chunkShape.js"
 import * as Json from "./Json.js"
 

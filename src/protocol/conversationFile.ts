@@ -1,5 +1,7 @@
 /** Files in the ways in which they are handed over, read into base64 text or a URL. */
-import { ParseResult, Predicate, Schema } from "effect"
+import * as ParseResult from "effect/ParseResult"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
 import { loose, type Options, Text, withOptions } from "./conversationShape.js"
 import * as Json from "./Json.js"
 import type { FilePart } from "./Message.js"

@@ -1,5 +1,7 @@
 /** Model messages of the AI SDK, of every specification from its version 4 on, read into our messages. */
-import { Either, Predicate, Schema } from "effect"
+import * as Either from "effect/Either"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
 import { FileData, filePart, mediaTypeOf, named } from "./conversationFile.js"
 import { loose, options, parser, Text, textPart, withOptions } from "./conversationShape.js"
 import type { InvalidMessage } from "./Errors.js"

@@ -1,5 +1,8 @@
 /** What the shapes of foreign messages share: loose fields, and a refusal that names the place. */
-import { Either, ParseResult, Predicate, Schema } from "effect"
+import * as Either from "effect/Either"
+import * as ParseResult from "effect/ParseResult"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
 import { InvalidMessage } from "./Errors.js"
 import * as Json from "./Json.js"
 

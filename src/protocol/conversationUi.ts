@@ -1,8 +1,8 @@
 /** UI messages of the AI SDK, read into our messages and made of them. */
-import { Either, Schema } from "effect"
+import * as Either from "effect/Either"
+import * as Schema from "effect/Schema"
 import { FileData, filePart, mediaTypeOf } from "./conversationFile.js"
 import { bareOutput, deniedOutput } from "./conversationModel.js"
-import { outcomes } from "./conversationPairs.js"
 import { loose, Options, parser, Text, textPart, withOptions } from "./conversationShape.js"
 import type { InvalidMessage } from "./Errors.js"
 import * as Json from "./Json.js"
@@ -181,66 +181,3 @@ export const fromUiMessage = (
   value: unknown,
   at: ReadonlyArray<number>
 ): Either.Either<ReadonlyArray<Message.Message>, InvalidMessage> => Either.map(parse(value, at), convert)
-
-const withMetadata = <Key extends string>(key: Key, options: Json.ProviderMetadata | undefined) =>
-  options === undefined ? {} : { [key]: options }
-
-type UiPart = Message.UIMessage["parts"][number]
-
-const outcomeFields = (output: Message.ToolResultOutput | undefined): UiPart => {
-  if (output === undefined) return { state: "input-available" }
-  switch (output.type) {
-    case "error-text":
-      return { state: "output-error", errorText: output.value }
-    case "error-json":
-      return { state: "output-error", errorText: Json.stringify(output.value) }
-    default:
-      return { state: "output-available", output: output.value }
-  }
-}
-
-const uiTool = (call: Message.ToolCallPart, result: Message.ToolResultPart | undefined): UiPart => ({
-  type: `tool-${call.toolName}`,
-  toolCallId: call.toolCallId,
-  ...outcomeFields(result?.output),
-  input: call.input,
-  ...(call.providerExecuted !== undefined && { providerExecuted: call.providerExecuted }),
-  ...withMetadata("callProviderMetadata", call.providerOptions),
-  ...withMetadata("resultProviderMetadata", result?.providerOptions)
-})
-
-const uiFile = ({ data, mediaType, filename, providerOptions }: Message.FilePart): UiPart => ({
-  type: "file",
-  mediaType,
-  url: data instanceof URL ? data.href : `data:${mediaType};base64,${data}`,
-  ...(filename !== undefined && { filename }),
-  ...withMetadata("providerMetadata", providerOptions)
-})
-
-/** The parts of the UI message that an assistant's messages make up; other messages are passed over. */
-export const toUiParts = (messages: ReadonlyArray<Message.Message>): ReadonlyArray<UiPart> => {
-  const results = outcomes(messages)
-  const uiPart = (part: Message.AssistantMessage["content"][number]): ReadonlyArray<UiPart> => {
-    switch (part.type) {
-      case "text":
-      case "reasoning":
-        return [
-          {
-            type: part.type,
-            text: part.text,
-            state: "done",
-            ...withMetadata("providerMetadata", part.providerOptions)
-          }
-        ]
-      case "file":
-        return [uiFile(part)]
-      case "tool-call":
-        return [uiTool(part, results.get(part))]
-      case "tool-result":
-        return []
-    }
-  }
-  return messages.flatMap(message =>
-    message.role === "assistant" ? [{ type: "step-start" }, ...message.content.flatMap(uiPart)] : []
-  )
-}

@@ -4,7 +4,7 @@
  *
  * @since 0.1.0
  */
-import { Effect } from "effect"
+import * as Effect from "effect/Effect"
 import type { ToolDefinition } from "../model/ModelPort.js"
 import { InvalidConfiguration, InvalidToolArguments, InvalidToolOutput } from "../protocol/Errors.js"
 import type { ToolContext } from "./ToolContext.js"

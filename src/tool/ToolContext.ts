@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import type { Effect } from "effect"
+import type * as Effect from "effect/Effect"
 import type { Message } from "../protocol/Message.js"
 
 /** What a tool may write for the user interface; `type` becomes the chunk's type. @since 0.1.0 @category models */

@@ -3,11 +3,13 @@
  *
  * @since 0.1.0
  */
-import { Cause, Exit, Predicate } from "effect"
+import * as Cause from "effect/Cause"
+import * as Exit from "effect/Exit"
+import * as Predicate from "effect/Predicate"
 import type { Of, ToolCall, ToolResult } from "../protocol/Chunk.js"
 import { ToolFailed } from "../protocol/Errors.js"
-import { messageOf, toJson } from "../protocol/Json.js"
 import type { ToolResultOutput, ToolResultPart } from "../protocol/Message.js"
+import { messageOf, toJson } from "../protocol/safeJson.js"
 import { isErrorValue } from "./Tool.js"
 
 /** The outcome of one call. @since 0.1.0 @category models */

@@ -5,9 +5,13 @@
  * @since 0.1.0
  */
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec"
-import { Effect, JSONSchema, ParseResult, Predicate, Schema } from "effect"
+import * as Effect from "effect/Effect"
+import * as JSONSchema from "effect/JSONSchema"
+import * as ParseResult from "effect/ParseResult"
+import * as Predicate from "effect/Predicate"
+import type * as Schema from "effect/Schema"
 import type { JsonSchema } from "../model/ModelPort.js"
-import * as Json from "../protocol/Json.js"
+import * as Json from "../protocol/safeJson.js"
 import { compile, type Direction, jsonSchemaOf, objectAtRoot } from "./jsonSchema.js"
 import { guarded, InvalidValue, invalid, invalidConfiguration, oneLine, thrown } from "./schemaIssues.js"
 
@@ -140,7 +144,7 @@ const ofArguments = (source: Source, field: string): ToolSchema<unknown> => {
 }
 
 const read = (source: Source, field: string, direction: Direction): Kind => {
-  if (Schema.isSchema(source)) return ofEffect(source, field)
+  if (isEffectSchema(source)) return ofEffect(source, field)
   if (isDescribed(source)) {
     const { jsonSchema } = compile(source.jsonSchema, `${field}.jsonSchema`, direction, isLibrarySchema)
     return ofStandard(source.schema, () => jsonSchema)
@@ -235,6 +239,10 @@ const orAnything = (describe: () => JsonSchema): JsonSchema => {
   }
 }
 
+/** By the mark that every Effect Schema bears: who has one has loaded `effect/Schema`, who has none need not. */
+const isEffectSchema = (value: unknown): value is Schema.Schema.AnyNoContext =>
+  Predicate.hasProperty(value, Symbol.for("effect/Schema"))
+
 const isStandard = (value: unknown): value is StandardSchemaV1 =>
   Predicate.hasProperty(value, "~standard") &&
   Predicate.hasProperty(value["~standard"], "validate") &&
@@ -248,7 +256,7 @@ const isDescribed = (value: unknown): value is Described =>
   Predicate.hasProperty(value, "jsonSchema") &&
   isStandard(value.schema)
 
-const isLibrarySchema = (value: unknown): boolean => Schema.isSchema(value) || isStandard(value)
+const isLibrarySchema = (value: unknown): boolean => isEffectSchema(value) || isStandard(value)
 
 const isNothing = (value: unknown): boolean =>
   value === undefined || value === null || Predicate.isRecord(value)

@@ -1,8 +1,9 @@
 /** JSON Schemas: validated by `@cfworker/json-schema`, checked as a whole when a tool is made, and brought to an object root. */
 import * as Validator from "@cfworker/json-schema"
-import { Effect, Predicate } from "effect"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import type { JsonSchema } from "../model/ModelPort.js"
-import * as Json from "../protocol/Json.js"
+import * as Json from "../protocol/safeJson.js"
 import { guarded, type Issue, invalid, invalidConfiguration, oneLine } from "./schemaIssues.js"
 
 /** Whether a schema is for arguments or for what a tool returns. */

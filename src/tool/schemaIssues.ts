@@ -1,7 +1,8 @@
 /** What is wrong with a value, in words that a model can read: one line per issue, each naming the path, bounded. */
-import { Data, Effect } from "effect"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
 import { InvalidConfiguration } from "../protocol/Errors.js"
-import * as Json from "../protocol/Json.js"
+import * as Json from "../protocol/safeJson.js"
 
 /**
  * A value that breaks a schema. `message` has one line per issue, each naming the path (`items[0].city: Expected string,

@@ -5,11 +5,11 @@ const timing = ["--expose-gc", "--no-flush-bytecode"]
 export const rows = {
   text: { title: "Text stream: one run, every chunk of the promise face read", flags: timing, seconds: 300 },
   linear: { title: "Growth: eddy to a million deltas", flags: timing, seconds: 180 },
-  iterator: { title: "for await over eddy's fullStream against its reader", flags: timing, seconds: 120 },
+  iterator: { title: "for await over eddy's fullStream against its reader", flags: timing, seconds: 180 },
   effect: {
     title: "Effect face: Stream.runForEach against mastra's fullStream",
     flags: timing,
-    seconds: 120
+    seconds: 150
   },
   tools: {
     title: "Tool loop: steps with an instant tool, then one step of text",

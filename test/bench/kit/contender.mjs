@@ -31,4 +31,15 @@ export const toolContender = (system, script, { warmUp, runs = 1 }) => ({
   run: repeat(runs, once(system, script))
 })
 
+/** The reading alone: the run is over, its chunks are read again from the beginning. */
+export const replayContender = (system, script, read) => {
+  const { again, warm } = textContender(system, script, read)
+  const prepare = async () => {
+    const out = await system.open(script).stream()
+    await out.text
+    return out
+  }
+  return { warm, again, prepare, run: async out => verify(await read(out, system), script, system.name) }
+}
+
 export const batch = (count, contender) => ({ ...contender, run: repeat(count, contender.run) })

@@ -25,8 +25,9 @@ const measure = async contender => {
   // Nobody pays for another's garbage; a short run after the collection makes the path warm again.
   globalThis.gc?.()
   await contender.again()
+  const ready = await contender.prepare?.()
   await settle()
-  return timed(contender.run)
+  return timed(() => contender.run(ready))
 }
 
 /**
@@ -41,7 +42,7 @@ export const rounds = async ({ repetitions, samples, control, seconds = 45 }, ro
   for (let done = 0; done < repetitions || (done < repetitions * 3 && restless()); done++) await round()
 }
 
-/** `contenders`: { label: { warm, again, run } }. */
+/** `contenders`: { label: { warm, again, prepare, run } }; what `prepare` does is off the clock. */
 export const contest = async ({ contenders, control, repetitions, seed = 11 }) => {
   const labels = Object.keys(contenders)
   const draw = random(seed)

@@ -1,0 +1,51 @@
+/** A run that goes by itself and is recorded: what both hot faces are made of. */
+import * as Effect from "effect/Effect"
+import * as RunRecord from "../output/RunRecord.js"
+import type { Chunk } from "../protocol/Chunk.js"
+import type { Input } from "../protocol/Conversation.js"
+import type { AgentError } from "../protocol/Errors.js"
+import type * as Tool from "../tool/Tool.js"
+import type { Agent, RequirementsOf } from "./definition.js"
+import { drive } from "./loop.js"
+import { prepare } from "./prepare.js"
+import type { RunOptions } from "./RunOptions.js"
+import { RunControl } from "./run.js"
+
+/** A run that is recorded for any number of readers. @since 0.1.0 @category models */
+export interface Recording {
+  readonly recorded: RunRecord.RunRecord
+  readonly abort: (reason?: unknown) => void
+  /** The run itself, to be run once: never fails, and leaves nothing behind. */
+  readonly going: Effect.Effect<void>
+}
+
+/**
+ * A run that is recorded as it goes: what `Agent.run` and the Promise facade are made of. `observe` sees every chunk before
+ * any reader does and must not throw.
+ *
+ * @since 0.1.0
+ * @category running
+ */
+export const record = <R, const Tools extends ReadonlyArray<Tool.Any> = []>(
+  agent: Agent<R>,
+  input: Input,
+  options: RunOptions<Tools> = {},
+  observe?: (chunk: Chunk, recorded: RunRecord.RunRecord) => void
+): Effect.Effect<Recording, AgentError, R | RequirementsOf<Tools>> => {
+  const control = new RunControl()
+  return Effect.map(prepare(agent, input, options, control), prepared => {
+    const recorded = RunRecord.make(prepared.runId, observe)
+    // A run that waits for a reader would not notice.
+    control.onAbort(() => recorded.log.wantAll())
+    const going = drive(prepared, chunks => {
+      recorded.write(chunks)
+      return recorded.log.hasDemand() ? Effect.void : recorded.demand
+    }).pipe(
+      Effect.onExit(exit => {
+        recorded.end(exit)
+        return prepared.close
+      })
+    )
+    return { recorded, abort: control.abort, going }
+  })
+}
