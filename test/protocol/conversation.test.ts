@@ -438,35 +438,36 @@ describe("calls and outcomes", () => {
       .filter(part => Predicate.hasProperty(part, "type") && part.type === "text")
       .filter(part => !Predicate.hasProperty(part, "text") || part.text !== "")
 
-  it.prop(
+  it.effect.prop(
     "whatever is cut off where: well formed, in order, and read again the same",
     [FastCheck.array(message, { maxLength: 8 })],
-    ([messages]) => {
-      // The first text keeps the input from being refused as empty.
-      const settled = Effect.runSync(read(["begin", ...messages]))
-      expect(Schema.is(Schema.Array(Message.Message))(settled)).toBe(true)
-      expect(Effect.runSync(read(settled))).toEqual(settled)
-      expect(texts(settled)).toEqual([text("begin"), ...texts(messages)])
-      const open = new Map<string, number>()
-      settled.forEach((one, index) => {
-        expect(one.content.length).toBeGreaterThan(0)
-        // Our outcomes: all of an answer's calls, in call order, in the message right behind it, and nowhere else.
-        if (one.role === "assistant") {
-          expect(idsOf(settled[index + 1], "tool-result", "abc")).toEqual(idsOf(one, "tool-call", "abc"))
-          expect(idsOf(one, "tool-result", "abc")).toEqual([])
-        }
-        if (one.role === "tool") expect(settled[index - 1]?.role).toBe("assistant")
-        // Any call is answered once, later.
-        if (one.role !== "assistant" && one.role !== "tool") return
-        for (const inner of one.content) {
-          if (inner.type !== "tool-call" && inner.type !== "tool-result") continue
-          const before = open.get(inner.toolCallId) ?? 0
-          open.set(inner.toolCallId, before + (inner.type === "tool-call" ? 1 : -1))
-          expect(open.get(inner.toolCallId)).toBe(inner.type === "tool-call" ? 1 : 0)
-        }
-      })
-      expect([...open.values()].every(count => count === 0)).toBe(true)
-    },
+    ([messages]) =>
+      Effect.gen(function* () {
+        // The first text keeps the input from being refused as empty.
+        const settled = yield* read(["begin", ...messages])
+        expect(Schema.is(Schema.Array(Message.Message))(settled)).toBe(true)
+        expect(yield* read(settled)).toEqual(settled)
+        expect(texts(settled)).toEqual([text("begin"), ...texts(messages)])
+        const open = new Map<string, number>()
+        settled.forEach((one, index) => {
+          expect(one.content.length).toBeGreaterThan(0)
+          // Our outcomes: all of an answer's calls, in call order, in the message right behind it, and nowhere else.
+          if (one.role === "assistant") {
+            expect(idsOf(settled[index + 1], "tool-result", "abc")).toEqual(idsOf(one, "tool-call", "abc"))
+            expect(idsOf(one, "tool-result", "abc")).toEqual([])
+          }
+          if (one.role === "tool") expect(settled[index - 1]?.role).toBe("assistant")
+          // Any call is answered once, later.
+          if (one.role !== "assistant" && one.role !== "tool") return
+          for (const inner of one.content) {
+            if (inner.type !== "tool-call" && inner.type !== "tool-result") continue
+            const before = open.get(inner.toolCallId) ?? 0
+            open.set(inner.toolCallId, before + (inner.type === "tool-call" ? 1 : -1))
+            expect(open.get(inner.toolCallId)).toBe(inner.type === "tool-call" ? 1 : 0)
+          }
+        })
+        expect([...open.values()].every(count => count === 0)).toBe(true)
+      }),
     { fastCheck: { numRuns: 300 } }
   )
 })
