@@ -66,9 +66,9 @@ export class Answer {
     return this.toolCalls.made
   }
 
-  /** All text of the answer so far, blocks in order. */
+  /** All text of the answer so far: the same as joining its deltas. */
   get text(): string {
-    return this.content.map(part => ("sourceId" in part && part.type === "text" ? part.text : "")).join("")
+    return this.blocks.text
   }
 
   /** Whether anything of the answer was shown. */
@@ -104,9 +104,11 @@ export class Answer {
     this.begin()
     if (part.type === "finish") {
       this.finish(part)
+    } else if (this.finished !== undefined) {
+      return
     } else if (part.type === "error") {
       this.failure ??= { error: part.error }
-    } else if (this.finished === undefined) {
+    } else {
       this.acceptContent(part)
     }
   }
@@ -156,7 +158,7 @@ export class Answer {
   private source(part: ModelPart.Source): void {
     const { emit, ids, runId } = this.options
     const payload = {
-      id: ids.unique(part.id),
+      id: ids.unique(part.id || "source"),
       sourceType: part.sourceType,
       title: part.title ?? "",
       ...(part.mediaType === undefined ? {} : { mimeType: part.mediaType }),
@@ -171,7 +173,8 @@ export class Answer {
     const { emit, runId } = this.options
     const { data, mediaType } = part
     const base64 = typeof data === "string" ? { base64: data } : {}
-    emit({ type: "file", runId, from: "AGENT", payload: { data, ...base64, mimeType: mediaType } })
+    const payload = { data, ...base64, mimeType: mediaType, ...metadataField(part.providerMetadata) }
+    emit({ type: "file", runId, from: "AGENT", payload })
     this.content.push({ type: "file", data, mediaType, providerMetadata: part.providerMetadata })
   }
 

@@ -14,6 +14,8 @@ type BlockType = "text" | "reasoning"
 /** One block, from its start on. */
 export class Block {
   text = ""
+  /** Whether it has said something: then it has its place among the parts of the answer. */
+  isPlaced = false
   signature: string | undefined
   metadata: ProviderMetadata | undefined
   /** The first half of a surrogate pair, kept until the second comes. */
@@ -33,14 +35,14 @@ export class Block {
   }
 }
 
-/** A delta without lone surrogates; an unpaired first half at its end goes into `block.half`. */
-const join = (block: Block, delta: string): string => {
-  if (block.half === "" && delta.isWellFormed()) return delta
-  const text = block.half + delta
-  block.half = ""
+/** A delta without lone surrogates; an unpaired first half at its end goes into `half`, for the delta that comes next. */
+export const join = (writing: { half: string }, delta: string): string => {
+  if (writing.half === "" && delta.isWellFormed()) return delta
+  const text = writing.half + delta
+  writing.half = ""
   const last = text.charCodeAt(text.length - 1)
   if (last < 0xd800 || last > 0xdbff) return text.toWellFormed()
-  block.half = text.slice(-1)
+  writing.half = text.slice(-1)
   return text.slice(0, -1).toWellFormed()
 }
 
@@ -49,13 +51,37 @@ export class Blocks {
   private readonly open = new Map<string, Block>()
   /** The block of the last delta: deltas of one block come in a row. */
   private current: Block | undefined
+  /** Who spoke when: blocks may interleave, and the text of an answer is what was said in the order of saying. */
+  private readonly turns: Array<{ readonly block: Block; readonly from: number; to: number | undefined }> = []
 
   constructor(
     private readonly runId: string,
     private readonly ids: RunIds,
     private readonly emit: (chunk: Chunk) => void,
+    /** Called when a block says the first that is to be kept. */
     private readonly began: (block: Block) => void
   ) {}
+
+  /** All text so far, in the order of its deltas. */
+  get text(): string {
+    return this.turns
+      .map(({ block, from, to }) => (block.type === "text" ? block.text.slice(from, to) : ""))
+      .join("")
+  }
+
+  private place(block: Block): void {
+    if (block.isPlaced) return
+    block.isPlaced = true
+    this.began(block)
+  }
+
+  /** From here on this block speaks. */
+  private turnTo(block: Block): void {
+    const last = this.turns.at(-1)
+    if (last?.block === block) return
+    if (last !== undefined) last.to = last.block.text.length
+    this.turns.push({ block, from: block.text.length, to: undefined })
+  }
 
   delta(part: BlockDelta): void {
     const type: BlockType = part.type === "text-delta" ? "text" : "reasoning"
@@ -65,6 +91,8 @@ export class Blocks {
       if (!part.delta && part.providerMetadata === undefined) return
       block = this.open.get(`${type} ${part.id}`) ?? this.begin(type, part.id, undefined)
       this.current = block
+      this.place(block)
+      this.turnTo(block)
     }
     const text = part.delta ? join(block, part.delta) : ""
     if (part.providerMetadata === undefined) {
@@ -102,10 +130,10 @@ export class Blocks {
   }
 
   private begin(type: BlockType, sourceId: string, metadata: ProviderMetadata | undefined): Block {
-    const block = new Block(type, sourceId, this.ids.unique(sourceId))
+    const block = new Block(type, sourceId, this.ids.unique(sourceId || type))
     block.metadata = metadata
     this.open.set(`${type} ${sourceId}`, block)
-    this.began(block)
+    if (metadata !== undefined) this.place(block)
     const { runId } = this
     const payload = { id: block.id, ...metadataField(metadata) }
     if (type === "text") {
@@ -133,8 +161,10 @@ export class Blocks {
   private end(block: Block, metadata: ProviderMetadata | undefined): void {
     if (block.half !== "") {
       block.half = ""
+      this.turnTo(block)
       this.say(block, "\uFFFD", undefined)
     }
+    if (metadata !== undefined) this.place(block)
     block.metadata = mergeMetadata(block.metadata, metadata)
     this.sign(block, metadata)
     // Reading a character makes the engine join what was appended, and let go of every piece.

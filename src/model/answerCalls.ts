@@ -6,6 +6,7 @@ import * as Either from "effect/Either"
 import type { Chunk, ToolCall } from "../protocol/Chunk.js"
 import type { ToolCallPart, ToolResultOutput, ToolResultPart } from "../protocol/Message.js"
 import { type ProviderMetadata, stringify, toJson } from "../protocol/safeJson.js"
+import { join } from "./answerBlocks.js"
 import type * as ModelPart from "./ModelPart.js"
 import { mergeMetadata, metadataField } from "./providerMetadata.js"
 import type { RunIds } from "./runIds.js"
@@ -18,8 +19,9 @@ export interface AnsweredCall {
   readonly input: unknown
   /** Why the arguments are no JSON; such a call is never executed. */
   readonly malformed?: string
-  readonly isProviderExecuted: boolean
-  readonly part: ToolCallPart
+  /** Also of a call that did not say so and that the provider answered. */
+  isProviderExecuted: boolean
+  part: ToolCallPart
 }
 
 /** Arguments that the model is writing, or has written. */
@@ -28,9 +30,12 @@ class Draft {
   isOpen = true
   /** Whether the provider itself said that the arguments are complete. */
   isComplete = false
+  /** The first half of a surrogate pair, kept until the second comes. */
+  half = ""
   call: AnsweredCall | undefined
 
   constructor(
+    readonly sourceId: string,
     readonly id: string,
     readonly toolName: string,
     readonly isProviderExecuted: boolean,
@@ -46,7 +51,9 @@ const malformedInput = (text: unknown): unknown => ({ malformedArguments: toJson
 /** The calls of one answer. */
 export class Calls {
   readonly made: Array<AnsweredCall> = []
-  private readonly drafts = new Map<string, Draft>()
+  private readonly drafts: Array<Draft> = []
+  /** The last draft of each id that the provider uses; it may use one again. */
+  private readonly latest = new Map<string, Draft>()
 
   constructor(
     private readonly runId: string,
@@ -57,8 +64,7 @@ export class Calls {
   ) {}
 
   start(part: ModelPart.ToolInputStart): void {
-    const existing = this.drafts.get(part.id)
-    if (existing !== undefined && existing.call === undefined) return
+    if (this.latest.get(part.id)?.isOpen === true) return
     const draft = this.draft(part.id, part.toolName, part.providerExecuted === true, part.providerMetadata)
     const payload = {
       toolCallId: draft.id,
@@ -76,28 +82,34 @@ export class Calls {
     isProviderExecuted: boolean,
     metadata: ProviderMetadata | undefined
   ): Draft {
-    const id = this.ids.unique(sourceId === "" ? this.makeId() : sourceId)
-    const draft = new Draft(id, toolName, isProviderExecuted, metadata)
-    this.drafts.set(sourceId, draft)
+    const id = this.ids.unique(sourceId || this.makeId())
+    const draft = new Draft(sourceId, id, toolName, isProviderExecuted, metadata)
+    this.drafts.push(draft)
+    this.latest.set(sourceId, draft)
     return draft
   }
 
   delta(part: ModelPart.ToolInputDelta): void {
-    const draft = this.drafts.get(part.id)
+    const draft = this.latest.get(part.id)
     // Without a start the name is not known, and after the end the arguments are: the complete call tells the rest.
     if (draft === undefined || !draft.isOpen || !part.delta) return
-    draft.text += part.delta
+    this.write(draft, join(draft, part.delta), part.providerMetadata)
+  }
+
+  private write(draft: Draft, text: string, metadata: ProviderMetadata | undefined): void {
+    if (text === "") return
+    draft.text += text
     const payload = {
-      argsTextDelta: part.delta,
+      argsTextDelta: text,
       toolCallId: draft.id,
       toolName: draft.toolName,
-      ...metadataField(part.providerMetadata)
+      ...metadataField(metadata)
     }
     this.emit({ type: "tool-call-delta", runId: this.runId, from: "AGENT", payload })
   }
 
   end(part: ModelPart.ToolInputEnd): void {
-    const draft = this.drafts.get(part.id)
+    const draft = this.latest.get(part.id)
     if (draft === undefined || !draft.isOpen) return
     draft.isComplete = true
     draft.metadata = mergeMetadata(draft.metadata, part.providerMetadata)
@@ -106,27 +118,29 @@ export class Calls {
 
   private endDraft(draft: Draft, metadata: ProviderMetadata | undefined): void {
     if (!draft.isOpen) return
+    if (draft.half !== "") this.write(draft, "\uFFFD", undefined)
     draft.isOpen = false
     const payload = { toolCallId: draft.id, ...metadataField(metadata) }
     this.emit({ type: "tool-call-input-streaming-end", runId: this.runId, from: "AGENT", payload })
   }
 
   call(part: ModelPart.ToolCall): void {
-    const known = this.drafts.get(part.toolCallId)
-    const isRepetition =
-      known?.call !== undefined &&
-      part.toolCallId !== "" &&
-      known.toolName === part.toolName &&
-      stringify(known.call.input) ===
-        stringify(Either.getOrElse(parseArguments(part.input), () => part.input))
-    if (isRepetition) return
+    const { input, providerMetadata, toolCallId, toolName } = part
+    const isProviderExecuted = part.providerExecuted === true
+    const known = this.drafts.filter(draft => draft.sourceId === toolCallId)
+    const told = known.filter(({ call, toolName: name }) => call !== undefined && name === toolName)
+    if (toolCallId !== "" && told.length > 0) {
+      const said = stringify(Either.getOrElse(parseArguments(input), () => malformedInput(input)))
+      if (told.some(({ call }) => stringify(call?.input) === said)) return
+    }
+    const written = known.filter(({ call }) => call === undefined)
     const draft =
-      known !== undefined && known.call === undefined
-        ? known
-        : this.withoutStream(part.toolCallId, part.toolName, part.providerExecuted === true)
-    draft.metadata = mergeMetadata(draft.metadata, part.providerMetadata)
+      written.find(draft => draft.toolName === toolName) ??
+      (toolCallId === "" ? undefined : written[0]) ??
+      this.withoutStream(toolCallId, toolName, isProviderExecuted)
+    draft.metadata = mergeMetadata(draft.metadata, providerMetadata)
     this.endDraft(draft, undefined)
-    this.make(draft, part.toolName, part.input, part.providerExecuted === true || draft.isProviderExecuted)
+    this.make(draft, toolName, input, isProviderExecuted || draft.isProviderExecuted)
   }
 
   private withoutStream(sourceId: string, toolName: string, isProviderExecuted: boolean): Draft {
@@ -135,7 +149,12 @@ export class Calls {
     return draft
   }
 
-  private make(draft: Draft, toolName: string, rawInput: unknown, isProviderExecuted: boolean): void {
+  private make(
+    draft: Draft,
+    toolName: string,
+    rawInput: unknown,
+    isProviderExecuted: boolean
+  ): AnsweredCall {
     const parsed = parseArguments(rawInput)
     const input = Either.getOrElse(parsed, () => malformedInput(rawInput))
     const chunk: ToolCall = {
@@ -170,27 +189,43 @@ export class Calls {
     this.told(part)
   }
 
-  /** A result of a call that the provider executed; it may belong to a call of an earlier answer. */
+  /**
+   * A result of a call that the provider executed; it may belong to a call of an earlier answer. A second one is dropped,
+   * and a call that was never told is told before its result.
+   */
   result(part: ModelPart.ToolResult): void {
-    const draft = this.drafts.get(part.toolCallId)
-    const toolCallId = draft?.id ?? part.toolCallId
+    const { isError, providerMetadata, toolName } = part
+    const draft = this.latest.get(part.toolCallId)
+    if (draft?.isAnswered === true) return
+    const earlier = draft === undefined ? this.ids.owed.get(part.toolCallId) : undefined
+    const call = earlier === undefined ? this.answered(draft, part) : undefined
+    const toolCallId = call?.part.toolCallId ?? earlier ?? part.toolCallId
+    this.ids.owed.delete(part.toolCallId)
     const result = part.result === undefined ? null : part.result
     const payload = {
       toolCallId,
-      toolName: part.toolName,
+      toolName,
       result,
-      ...(part.isError === true ? { isError: true } : {}),
+      ...(isError === true ? { isError: true } : {}),
       providerExecuted: true,
-      ...(draft?.call === undefined ? {} : argsOf(draft.call.input)),
-      ...metadataField(part.providerMetadata)
+      ...argsOf(call?.input),
+      ...metadataField(providerMetadata)
     }
     this.emit({ type: "tool-result", runId: this.runId, from: "AGENT", payload })
-    const output: ToolResultOutput = {
-      type: part.isError === true ? "error-json" : "json",
-      value: toJson(result)
-    }
-    const options = part.providerMetadata === undefined ? {} : { providerOptions: part.providerMetadata }
-    this.told({ type: "tool-result", toolCallId, toolName: part.toolName, output, ...options })
+    const output: ToolResultOutput = { type: isError === true ? "error-json" : "json", value: toJson(result) }
+    const options = providerMetadata === undefined ? {} : { providerOptions: providerMetadata }
+    this.told({ type: "tool-result", toolCallId, toolName, output, ...options })
+  }
+
+  /** The call of this answer that a result belongs to: from now on it is the provider's. */
+  private answered(known: Draft | undefined, part: ModelPart.ToolResult): AnsweredCall {
+    const draft = known ?? this.withoutStream(part.toolCallId, part.toolName, true)
+    draft.isAnswered = true
+    this.endDraft(draft, undefined)
+    const call = draft.call ?? this.make(draft, draft.toolName, draft.text, true)
+    call.isProviderExecuted = true
+    call.part.providerExecuted = true
+    return call
   }
 
   /** Whether a call was begun whose arguments neither the provider nor their own text call complete. */

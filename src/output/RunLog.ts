@@ -192,8 +192,13 @@ export class Cursor {
       take(chunk)
       count++
     }
-    this.source.want(this.index)
+    this.wantMore()
     return count
+  }
+
+  /** Tells the writer how far this reader has come. {@link drain} and {@link wait} do it by themselves. */
+  wantMore(): void {
+    this.source.want(this.index)
   }
 
   /** Whether everything was read and nothing more will come. */

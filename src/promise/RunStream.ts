@@ -101,22 +101,15 @@ export class RunStream<A> extends ReadableStream<A> {
       }
       return { done: true, value: undefined }
     }
-    let batch: Array<A> = []
-    let index = 0
-    const refill = (chunk: Chunk): void => {
-      const value = pick(chunk)
-      if (value !== undefined) batch.push(value)
-    }
+    let count = 0
     const available = (): IteratorResult<A, undefined> | undefined => {
       if (isOver) return { done: true, value: undefined }
-      if (index === batch.length) {
-        batch = []
-        index = 0
-        while (batch.length === 0 && cursor.drain(batchSize, refill) > 0);
+      for (let chunk = cursor.next(); chunk !== undefined; chunk = cursor.next()) {
+        const value = pick(chunk)
+        if (value === undefined) continue
+        if (++count % batchSize === 0) cursor.wantMore()
+        return { done: false, value }
       }
-      const value = batch[index++]
-      if (value !== undefined) return { done: false, value }
-      index = 0
       return cursor.isDone() ? over() : undefined
     }
     const next = async (): Promise<IteratorResult<A, undefined>> => {
