@@ -2,6 +2,7 @@
 import type { Answer } from "../model/Answer.js"
 import type { Chunk, Of } from "../protocol/Chunk.js"
 import { toUIMessage } from "../protocol/Conversation.js"
+import { settle } from "../protocol/conversationPairs.js"
 import type { AgentError, RunAborted } from "../protocol/Errors.js"
 import type { FinishReason } from "../protocol/FinishReason.js"
 import type { Message } from "../protocol/Message.js"
@@ -114,7 +115,9 @@ const isUser = (message: Message): boolean => message.role === "user"
 export const runFinish = <R>(run: Run<R>, end: RunEnd): ReadonlyArray<Chunk> => {
   const said = run.fold.snapshot()
   const cutOff = end._tag === "Success" ? undefined : end.answer
-  const all = [...run.input.filter(message => message.role !== "system"), ...run.added]
+  // Of a run that was cut off nobody tells the results that a provider still owes.
+  const added = end._tag === "Success" ? run.added : settle(run.added)
+  const all = [...run.input.filter(message => message.role !== "system"), ...added]
   const finish: Of<"finish"> = {
     type: "finish",
     runId: run.runId,
@@ -133,8 +136,8 @@ export const runFinish = <R>(run: Run<R>, end: RunEnd): ReadonlyArray<Chunk> => 
       },
       response: {
         ...(end.answer?.response ?? said.steps.at(-1)?.response ?? {}),
-        messages: [...run.added],
-        uiMessages: run.added.length === 0 ? [] : [toUIMessage(run.added, run.messageId)]
+        messages: [...added],
+        uiMessages: added.length === 0 ? [] : [toUIMessage(added, run.messageId)]
       }
     }
   }

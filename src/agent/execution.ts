@@ -48,7 +48,9 @@ export class Execution<R> {
 
   /** Starts as many of the queued calls as may run beside those that do. */
   advance(): void {
-    while (this.running.size < this.run.settings.toolCallConcurrency) {
+    const { control, settings } = this.run
+    // A tool may abort the run that calls it: then the calls behind it are not begun.
+    while (control.aborted === undefined && this.running.size < settings.toolCallConcurrency) {
       const next = this.waiting.shift()
       if (next === undefined) return
       this.start(next.call, next.execute)

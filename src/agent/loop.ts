@@ -2,11 +2,11 @@
  * The agent loop: one flat stream over the states of a run. Each state takes what the run's inbox holds, hands it on as one
  * batch, and names the next state.
  *
- *     Opening ─▶ Answering ─▶ Executing ─▶ Answering ─▶ … ─▶ Ending ─▶ Ended
- *                    └────────────┴── failure, abort ──────────▲
+ *     Opening ─▶ Answering ─▶ Executing ─▶ Deciding ─▶ Answering ─▶ … ─▶ Ending ─▶ Ended
+ *                    └────────────┴────────────┴── failure, abort ──────────▲
  *
- * The model is read by one fiber, each tool call runs in its own; all belong to the scope of the run. The loop itself waits
- * for nothing but its inbox, which is why an abort takes effect at once.
+ * The model is read by one fiber, each tool call runs in its own, and so do stop conditions; all belong to the scope of the
+ * run. The loop itself waits for nothing but its inbox, which is why an abort takes effect at once.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -21,12 +21,13 @@ import { type Asked, ask } from "./asking.js"
 import { type RunEnd, runFinish, type StoppedBy, stepFinish, stepReason, stepResult } from "./ending.js"
 import { Execution } from "./execution.js"
 import type { StopCondition } from "./RunOptions.js"
-import type { Run } from "./run.js"
+import { fork, type Run } from "./run.js"
 
 export type State<R> =
   | { readonly _tag: "Opening" }
   | { readonly _tag: "Answering"; readonly asked: Asked }
   | { readonly _tag: "Executing"; readonly answer: Answer; readonly execution: Execution<R> }
+  | { readonly _tag: "Deciding"; readonly answer: Answer; readonly decision: Decision }
   | { readonly _tag: "Ending"; readonly end: RunEnd }
   | { readonly _tag: "Ended"; readonly end: RunEnd }
 
@@ -67,7 +68,7 @@ const answering = <R>(run: Run<R>, state: Extract<State<R>, { readonly _tag: "An
 }
 
 /** Tools of the step are running; or all have their outcome, and the step ends. */
-const executing = <R>(run: Run<R>, state: Extract<State<R>, { readonly _tag: "Executing" }>): Next<R> => {
+const executing = <R>(run: Run<R>, state: Extract<State<R>, { readonly _tag: "Executing" }>): State<R> => {
   const { answer, execution } = state
   if (run.control.aborted !== undefined) return aborted(run, answer, execution)
   execution.advance()
@@ -81,13 +82,13 @@ const remember = <R>(run: Run<R>, answer: Answer, execution: Execution<R>, isCom
   }
 }
 
-const stepEnds = <R>(run: Run<R>, answer: Answer, execution: Execution<R>): Next<R> => {
+const stepEnds = <R>(run: Run<R>, answer: Answer, execution: Execution<R>): State<R> => {
   remember(run, answer, execution, true)
   if (stepReason(answer) !== "tool-calls") return lastStep(run, answer, undefined)
   const { maxSteps, stopWhen } = run.settings
   if (execution.hasClientCalls) return lastStep(run, answer, "client-tool")
   if (run.fold.finishedSteps.length + 1 >= maxSteps) return lastStep(run, answer, "max-steps")
-  return stopWhen.length === 0 ? nextStep(run, answer) : Effect.map(decide(run, answer), next => next())
+  return stopWhen.length === 0 ? nextStep(run, answer) : decide(run, answer)
 }
 
 const lastStep = <R>(run: Run<R>, answer: Answer, stoppedBy: StoppedBy | undefined): State<R> => {
@@ -97,24 +98,44 @@ const lastStep = <R>(run: Run<R>, answer: Answer, stoppedBy: StoppedBy | undefin
 }
 
 const nextStep = <R>(run: Run<R>, answer: Answer): State<R> => {
-  run.emit(stepFinish(run, answer, stepResult(answer, true, undefined)))
+  run.emit(stepFinish(run, answer, stepResult(answer, run.control.aborted === undefined, undefined)))
   return asking(run)
 }
 
-/** Asks the stop conditions, and goes on as they say. */
-const decide = <R>(run: Run<R>, answer: Answer): Effect.Effect<() => State<R>> => {
+/** What the stop conditions say, once they have. */
+interface Decision {
+  verdict: Exit.Exit<boolean> | undefined
+}
+
+/** Asks the stop conditions. They may take their time, and an abort does not wait for them. */
+const decide = <R>(run: Run<R>, answer: Answer): State<R> => {
   const { payload } = stepFinish(run, answer, stepResult(answer, true, undefined))
   const steps = [...run.fold.finishedSteps, run.fold.stepOf(payload)]
-  return firstTrue(run.settings.stopWhen, { steps }).pipe(
-    Effect.exit,
-    Effect.map(verdict => () => {
-      if (Exit.isSuccess(verdict))
-        return verdict.value ? lastStep(run, answer, "stop-when") : nextStep(run, answer)
-      lastStep(run, answer, undefined)
-      const error = brokenStopCondition(verdict.cause)
-      return { _tag: "Ending", end: { _tag: "Failure", error, answer: undefined } }
-    })
-  )
+  const decision: Decision = { verdict: undefined }
+  const settle = (verdict: Exit.Exit<boolean>): void => {
+    decision.verdict = verdict
+    run.inbox.notify()
+  }
+  const deciding = firstTrue(run.settings.stopWhen, { steps })
+  fork(run, new AbortController(), Effect.map(Effect.exit(deciding), settle))
+  return decided(run, { _tag: "Deciding", answer, decision })
+}
+
+/** The stop conditions are deciding; or they have, and the run goes on as they say. */
+const decided = <R>(run: Run<R>, state: Extract<State<R>, { readonly _tag: "Deciding" }>): State<R> => {
+  const { answer, decision } = state
+  const { verdict } = decision
+  if (run.control.aborted !== undefined) {
+    lastStep(run, answer, undefined)
+    return { _tag: "Ending", end: abortedEnd(run, undefined) }
+  }
+  if (verdict === undefined) return state
+  if (Exit.isSuccess(verdict)) {
+    return verdict.value ? lastStep(run, answer, "stop-when") : nextStep(run, answer)
+  }
+  lastStep(run, answer, undefined)
+  const error = brokenStopCondition(verdict.cause)
+  return { _tag: "Ending", end: { _tag: "Failure", error, answer: undefined } }
 }
 
 const firstTrue = Effect.fnUntraced(function* (
@@ -155,12 +176,14 @@ const abortedEnd = <R>(
   }
 }
 
+/** A step whose model had answered has a finish; one that was cut off in the answer has none. */
 const aborted = <R>(run: Run<R>, answer: Answer, begun: Execution<R> | undefined): State<R> => {
-  const end = abortedEnd(run, answer)
+  const end = abortedEnd(run, begun === undefined ? answer : undefined)
   if (begun === undefined) answer.close(false)
   const execution = begun ?? new Execution(run, answer.calls, [])
   execution.cutOff(() => end.error)
   remember(run, answer, execution, begun !== undefined)
+  if (begun !== undefined) lastStep(run, answer, undefined)
   return { _tag: "Ending", end }
 }
 
@@ -188,14 +211,17 @@ const transition = <R>(run: Run<R>, state: State<R>): Next<R> => {
       return answering(run, state)
     case "Executing":
       return executing(run, state)
+    case "Deciding":
+      return decided(run, state)
     case "Ending":
     case "Ended":
       return ended(run, state.end)
   }
 }
 
-/** Only a run that is answering or executing has something to wait for. */
-const mustWait = <R>(state: State<R>): boolean => state._tag === "Answering" || state._tag === "Executing"
+/** Only a run that has asked somebody has something to wait for. */
+const mustWait = <R>(state: State<R>): boolean =>
+  state._tag === "Answering" || state._tag === "Executing" || state._tag === "Deciding"
 
 /** What a run tells next, and the state it is in then. */
 export const advance = <R>(

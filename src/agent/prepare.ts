@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Runtime from "effect/Runtime"
+import * as RuntimeFlags from "effect/RuntimeFlags"
 import * as RunIds from "../model/runIds.js"
 import * as RunFold from "../output/RunFold.js"
 import type { Chunk } from "../protocol/Chunk.js"
@@ -91,7 +92,8 @@ export const prepare = Effect.fnUntraced(function* <R, Tools extends ReadonlyArr
       if (chunk.type !== "text-delta") fold.push(chunk)
       inbox.push(chunk)
     },
-    runFork: Runtime.runFork(runtime),
+    // Whoever makes a run ready may not be interrupted meanwhile; what the run starts may.
+    runFork: Runtime.runFork(Runtime.enableRuntimeFlag(runtime, RuntimeFlags.Interruption)),
     fibers: new Map(),
     close: Effect.suspend(() => {
       release()

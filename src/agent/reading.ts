@@ -15,16 +15,19 @@ interface Elements {
 
 const ignore = (): void => undefined
 
+/** Hears nothing of what goes wrong, whether it is thrown or rejected. */
+const quietly = (stop: () => unknown): void => void (async () => stop())().catch(ignore)
+
 const open = (source: ModelAnswer["source"]): Elements => {
   if (source instanceof ReadableStream) {
     const reader = source.getReader()
-    return { next: () => reader.read(), cancel: () => void reader.cancel().catch(ignore) }
+    return { next: () => reader.read(), cancel: () => quietly(() => reader.cancel()) }
   }
   const iterator = source[Symbol.asyncIterator]()
   return {
     next: () => iterator.next(),
     // A silent generator queues `return` behind the pending `next`; the abort signal is what stops it.
-    cancel: () => void iterator.return?.().then(ignore, ignore)
+    cancel: () => quietly(() => iterator.return?.())
   }
 }
 
@@ -71,9 +74,13 @@ const drain = (begun: ModelAnswer, { answer, inbox }: Reading): Effect.Effect<vo
     }
     pump(elements, begun.normalize, answer, inbox, isOver).then(
       () => end(Effect.void),
-      (cause: unknown) => end(Effect.fail(cause))
+      // What breaks behind the finish part breaks nothing.
+      (cause: unknown) => end(answer.finished === undefined ? Effect.fail(cause) : Effect.void)
     )
-    return Effect.sync(stop)
+    return Effect.sync(() => {
+      clearImmediate(lastTurn)
+      stop()
+    })
   })
 
 const streamFailure = (model: LanguageModel, cause: unknown): ModelError =>
@@ -102,10 +109,13 @@ const failureOf = (model: LanguageModel, answer: Answer): ModelError | undefined
   if (answer.finished === undefined) return incomplete(model)
   const { rawReason, reason } = answer.finished
   if (reason === "error") {
-    return streamFailure(model, "The provider ended its answer with an error and did not say which.")
+    const which = rawReason === undefined ? " and did not say which." : `: ${rawReason}.`
+    return streamFailure(model, `The provider ended its answer with an error${which}`)
   }
-  // V4 packages say so when the body broke off; older ones only leave a call unfinished.
-  const isBrokenOff = reason === "other" && (rawReason === "interrupted" || answer.hasMalformedCall)
+  // V4 packages say so when the body broke off; of older ones a call tells that may not be written to its end.
+  const isBrokenOff =
+    reason === "other" &&
+    (rawReason === "interrupted" || (rawReason === undefined && answer.hasUnwrittenCall))
   const isCutOff = reason === "length" || reason === "content-filter"
   return isBrokenOff || (answer.isTorn && !isCutOff) ? incomplete(model) : undefined
 }

@@ -85,6 +85,8 @@ export const fork = <R>(
   if (fiber.unsafePoll() !== null) return
   run.fibers.set(fiber, controller)
   fiber.addObserver(() => run.fibers.delete(fiber))
+  // It may have aborted the run before anybody knew of it.
+  if (run.control.aborted !== undefined) stopFibers(run)
 }
 
 /**

@@ -120,8 +120,7 @@ const check = (model: unknown): void => {
  *
  * `answer` fails with a `ModelError` of reason `request` when `doStream` throws or rejects; what goes wrong later is for
  * the reader of the answer: an `error` part, or a source that fails. Interruption takes effect at once, whatever the
- * provider makes of its abort signal: a stream that it hands over too late is cancelled. The signal is aborted when the
- * scope closes, and a stream that was not read is cancelled then.
+ * provider makes of its abort signal: a stream that it hands over too late is cancelled.
  *
  * When the provider's body ends too early, what comes depends on the provider package: an `error` part and a `finish`
  * with reason `error`; a `finish` with reason `other` whose `rawReason` is absent or `interrupted`; or no `finish`.

@@ -198,9 +198,9 @@ export class Answer {
     emit({ type: "raw", runId, from: "AGENT", payload: isRecord ? { ...value } : { value } })
   }
 
-  /** Whether a call's arguments are no JSON. */
-  get hasMalformedCall(): boolean {
-    return this.toolCalls.made.some(call => call.malformed !== undefined)
+  /** Whether the arguments of a call may be cut off: they are no JSON, or no text at all. */
+  get hasUnwrittenCall(): boolean {
+    return this.toolCalls.made.some(call => !call.isWritten)
   }
 
   /** Whether the answer ends in the middle of a call's arguments. */

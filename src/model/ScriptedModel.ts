@@ -80,6 +80,12 @@ export const finish = (reason: AnswerReason, usage: Usage.Usage = Usage.empty): 
   usage: Usage.make(usage)
 })
 
+/** A whole answer: a text, and its end. @since 0.1.0 @category parts */
+export const reply = (content: string, usage?: Usage.Usage): ReadonlyArray<ModelPart.ModelPart> => [
+  ...text(content),
+  finish("stop", usage)
+]
+
 /** Waits before the next part. @since 0.1.0 @category parts */
 export const pause = (duration: Duration.DurationInput): Pause => ({ type: "pause", duration })
 

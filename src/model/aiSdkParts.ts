@@ -184,7 +184,8 @@ const isNoWord = (word: string): boolean => word === "other" || word === "unknow
 const reasonOf = (value: unknown): Pick<Part.Finish, "reason" | "rawReason"> => {
   const unified = Predicate.isRecord(value) ? value["unified"] : value
   const given = Predicate.isRecord(value) ? value["raw"] : undefined
-  const reason = FinishReason.answerReason(unified)
+  // Some packages know no reason of that name, but an answer that ended with it has failed.
+  const reason = FinishReason.answerReason(given === "error" ? given : unified)
   const word = isText(given) ? given : isText(unified) && !isNoWord(unified) ? unified : reason
   return word === reason ? { reason } : { reason, rawReason: word }
 }
@@ -215,7 +216,29 @@ const finish = (part: Fields): Part.Finish => ({
   ...metadataOf(part)
 })
 
-const read = (part: Fields): Part.ModelPart => {
+/** An event of a type that the provider package does not know; providers add some, and say that they may be skipped. */
+const isUnknownEvent = ({ cause, name, value }: Fields): boolean =>
+  name === "AI_TypeValidationError" &&
+  Predicate.isRecord(value) &&
+  isText(value["type"]) &&
+  Predicate.isRecord(cause) &&
+  Array.isArray(cause["issues"]) &&
+  cause["issues"].some(
+    (issue: unknown) =>
+      Predicate.isRecord(issue) &&
+      issue["note"] === "No matching discriminator" &&
+      Array.isArray(issue["path"]) &&
+      issue["path"].join() === "type"
+  )
+
+/** Nothing for an unknown event: the package itself tells it as `raw`, where that is asked for. */
+const failure = (part: Fields): Part.Failure | undefined => {
+  if (!isFailure(part)) return { type: "error", error: part }
+  const { error } = part
+  return Predicate.isRecord(error) && isUnknownEvent(error) ? undefined : part
+}
+
+const read = (part: Fields): Part.ModelPart | undefined => {
   const { type } = part
   switch (type) {
     case "text-delta":
@@ -247,7 +270,7 @@ const read = (part: Fields): Part.ModelPart => {
     case "finish":
       return finish(part)
     case "error":
-      return isFailure(part) ? part : { type, error: part }
+      return failure(part)
     case "raw":
       return raw("rawValue" in part ? part["rawValue"] : part)
     default:

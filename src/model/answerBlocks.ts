@@ -161,6 +161,7 @@ export class Blocks {
   private end(block: Block, metadata: ProviderMetadata | undefined): void {
     if (block.half !== "") {
       block.half = ""
+      this.current = undefined
       this.turnTo(block)
       this.say(block, "\uFFFD", undefined)
     }

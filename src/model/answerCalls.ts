@@ -12,6 +12,8 @@ import { mergeMetadata, metadataField } from "./providerMetadata.js"
 import type { RunIds } from "./runIds.js"
 import { argsOf, parseArguments } from "./toolArguments.js"
 
+type Mutable<A> = { -readonly [Key in keyof A]: A[Key] }
+
 /** A complete call of an answer. */
 export interface AnsweredCall {
   readonly chunk: ToolCall
@@ -19,9 +21,11 @@ export interface AnsweredCall {
   readonly input: unknown
   /** Why the arguments are no JSON; such a call is never executed. */
   readonly malformed?: string
+  /** Whether the arguments were written to their end for sure. No text at all may stand for none, or be cut off. */
+  readonly isWritten: boolean
   /** Also of a call that did not say so and that the provider answered. */
   isProviderExecuted: boolean
-  part: ToolCallPart
+  readonly part: Mutable<ToolCallPart>
 }
 
 /** Arguments that the model is writing, or has written. */
@@ -30,6 +34,8 @@ class Draft {
   isOpen = true
   /** Whether the provider itself said that the arguments are complete. */
   isComplete = false
+  /** Whether the provider has told its result. */
+  isAnswered = false
   /** The first half of a surrogate pair, kept until the second comes. */
   half = ""
   call: AnsweredCall | undefined
@@ -47,6 +53,8 @@ const flag = (isProviderExecuted: boolean) => (isProviderExecuted ? { providerEx
 
 /** What the model is told of arguments that were no JSON: providers insist on a value. */
 const malformedInput = (text: unknown): unknown => ({ malformedArguments: toJson(text) })
+
+const isBlank = (input: unknown): boolean => typeof input === "string" && input.trim() === ""
 
 /** The calls of one answer. */
 export class Calls {
@@ -149,14 +157,10 @@ export class Calls {
     return draft
   }
 
-  private make(
-    draft: Draft,
-    toolName: string,
-    rawInput: unknown,
-    isProviderExecuted: boolean
-  ): AnsweredCall {
+  private make(draft: Draft, toolName: string, rawInput: unknown, isProviderExecuted: boolean): AnsweredCall {
     const parsed = parseArguments(rawInput)
-    const input = Either.getOrElse(parsed, () => malformedInput(rawInput))
+    // Escapes such as "\\ud83d" make halves of surrogate pairs, and a parsed value may be anything.
+    const input = Either.match(parsed, { onLeft: () => malformedInput(rawInput), onRight: toJson })
     const chunk: ToolCall = {
       type: "tool-call",
       runId: this.runId,
@@ -164,12 +168,12 @@ export class Calls {
       payload: {
         toolCallId: draft.id,
         toolName,
-        ...(Either.isRight(parsed) ? argsOf(parsed.right) : {}),
+        ...(Either.isRight(parsed) ? argsOf(input) : {}),
         ...flag(isProviderExecuted),
         ...metadataField(draft.metadata)
       }
     }
-    const part: ToolCallPart = {
+    const part: Mutable<ToolCallPart> = {
       type: "tool-call",
       toolCallId: draft.id,
       toolName,
@@ -177,16 +181,20 @@ export class Calls {
       ...flag(isProviderExecuted),
       ...(draft.metadata === undefined ? {} : { providerOptions: draft.metadata })
     }
-    draft.call = {
+    const call: AnsweredCall = {
       chunk,
       input,
       isProviderExecuted,
       part,
+      isWritten: Either.isRight(parsed) && !isBlank(rawInput),
       ...(Either.isLeft(parsed) ? { malformed: parsed.left } : {})
     }
-    this.made.push(draft.call)
+    draft.call = call
+    if (isProviderExecuted) this.ids.owed.set(draft.sourceId, draft.id)
+    this.made.push(call)
     this.emit(chunk)
     this.told(part)
+    return call
   }
 
   /**
@@ -194,13 +202,17 @@ export class Calls {
    * and a call that was never told is told before its result.
    */
   result(part: ModelPart.ToolResult): void {
-    const { isError, providerMetadata, toolName } = part
-    const draft = this.latest.get(part.toolCallId)
-    if (draft?.isAnswered === true) return
-    const earlier = draft === undefined ? this.ids.owed.get(part.toolCallId) : undefined
+    const { isError, providerMetadata, toolCallId: sourceId } = part
+    const known = this.drafts.filter(draft => draft.sourceId === sourceId)
+    const waiting = known.filter(draft => !draft.isAnswered)
+    const draft =
+      waiting.find(draft => draft.toolName === part.toolName) ?? (sourceId === "" ? undefined : waiting[0])
+    if (draft === undefined && known.length > 0) return
+    const earlier = draft === undefined ? this.ids.owed.get(sourceId) : undefined
     const call = earlier === undefined ? this.answered(draft, part) : undefined
-    const toolCallId = call?.part.toolCallId ?? earlier ?? part.toolCallId
-    this.ids.owed.delete(part.toolCallId)
+    this.ids.owed.delete(sourceId)
+    const toolCallId = call?.part.toolCallId ?? earlier ?? sourceId
+    const toolName = call?.part.toolName ?? part.toolName
     const result = part.result === undefined ? null : part.result
     const payload = {
       toolCallId,
@@ -230,14 +242,14 @@ export class Calls {
 
   /** Whether a call was begun whose arguments neither the provider nor their own text call complete. */
   hasTornDraft(): boolean {
-    return [...this.drafts.values()].some(
+    return this.drafts.some(
       draft => draft.call === undefined && !draft.isComplete && Either.isLeft(parseArguments(draft.text))
     )
   }
 
   /** Ends every draft; `isComplete` also makes the calls that were written in full but never sent as a call. */
   close(isComplete: boolean): void {
-    for (const draft of this.drafts.values()) {
+    for (const draft of this.drafts) {
       this.endDraft(draft, undefined)
       if (isComplete && draft.call === undefined) {
         this.make(draft, draft.toolName, draft.text, draft.isProviderExecuted)

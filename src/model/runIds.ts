@@ -6,6 +6,8 @@
 /** Hands out ids that are unique in a run and as near to the wanted ones as can be. */
 export interface RunIds {
   readonly unique: (wanted: string) => string
+  /** Calls that the provider executes and has not told the result of, by the id that it uses: a later answer may tell it. */
+  readonly owed: Map<string, string>
 }
 
 export const make = (): RunIds => {
@@ -17,5 +19,5 @@ export const make = (): RunIds => {
     const candidate = `${wanted}:${count}`
     return taken.has(candidate) ? unique(wanted) : unique(candidate)
   }
-  return { unique }
+  return { unique, owed: new Map() }
 }

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import type * as Fiber from "effect/Fiber"
+import * as ManagedRuntime from "effect/ManagedRuntime"
 import { defaultFields, refuseUnknown, runFields, settingsOf } from "../agent/checkOptions.js"
 import { type Agent as CoreAgent, make as makeAgent } from "../agent/definition.js"
 import type { RunOptions, StopCondition } from "../agent/RunOptions.js"
@@ -18,6 +18,7 @@ import { InvalidConfiguration } from "../protocol/Errors.js"
 import type * as Tool from "../tool/Tool.js"
 import { announceEnd, callbackFields, observer, type RunCallbacks } from "./callbacks.js"
 import type { PromiseTool } from "./createTool.js"
+import { consoleLayer } from "./logging.js"
 import { ModelOutput } from "./ModelOutput.js"
 import * as Runs from "./runs.js"
 
@@ -99,9 +100,8 @@ const toRunOptions = (options: StreamOptions): RunOptions<ReadonlyArray<Tool.Too
   }
 }
 
-const localHost: Runs.Host = {
-  runFork: <A, E>(effect: Effect.Effect<A, E>): Fiber.RuntimeFiber<A, E> => Effect.runFork(effect)
-}
+/** Of agents that belong to no container. Holds nothing that would have to be disposed of. */
+const ownRuntime = ManagedRuntime.make(consoleLayer)
 
 /**
  * An agent. It works on its own; in a container (`Eddy`) it shares the container's runtime and ends with it.
@@ -117,7 +117,7 @@ export class Agent {
   readonly description: string | undefined
   readonly #core: CoreAgent
   readonly #defaultOptions: StreamOptions
-  #runs: Runs.Runs = Runs.make(localHost)
+  #runs: Runs.Runs = Runs.make(ownRuntime)
 
   constructor(options: AgentOptions) {
     const { defaultOptions = {}, description, instructions, model, tools } = options

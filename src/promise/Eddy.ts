@@ -3,57 +3,22 @@
  *
  * @since 0.1.0
  */
-import * as Cause from "effect/Cause"
-import * as HashMap from "effect/HashMap"
-import * as Layer from "effect/Layer"
-import * as Logger from "effect/Logger"
-import type * as LogLevel from "effect/LogLevel"
 import * as ManagedRuntime from "effect/ManagedRuntime"
 import { refuseUnknown } from "../agent/checkOptions.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
 import { Agent } from "./Agent.js"
+import { consoleLayer, type EddyLogger, loggerLayer } from "./logging.js"
 import * as Runs from "./runs.js"
 
-/** Where the container's log goes. Each line has its message and what belongs to it. @since 0.1.0 @category models */
-export interface EddyLogger {
-  readonly debug: (message: string, ...details: ReadonlyArray<unknown>) => void
-  readonly info: (message: string, ...details: ReadonlyArray<unknown>) => void
-  readonly warn: (message: string, ...details: ReadonlyArray<unknown>) => void
-  readonly error: (message: string, ...details: ReadonlyArray<unknown>) => void
-}
+export type { EddyLogger } from "./logging.js"
 
 /** What a container holds. @since 0.1.0 @category models */
 export interface EddyOptions<Agents extends Readonly<Record<string, Agent>>> {
   /** By the name that {@link Eddy.getAgent} finds them with. */
   readonly agents?: Agents
-  /** Default: Effect's own logger, which writes to the console. */
+  /** Default: the console; what went wrong goes to standard error. */
   readonly logger?: EddyLogger
 }
-
-const methodOf = (level: LogLevel.LogLevel): keyof EddyLogger => {
-  switch (level._tag) {
-    case "Fatal":
-    case "Error":
-      return "error"
-    case "Warning":
-      return "warn"
-    case "Info":
-      return "info"
-    default:
-      return "debug"
-  }
-}
-
-const toLayer = (logger: EddyLogger) =>
-  Logger.replace(
-    Logger.defaultLogger,
-    Logger.make(({ annotations, cause, logLevel, message }) => {
-      const [text, ...details] = Array.isArray(message) ? message : [message]
-      const known = HashMap.size(annotations) === 0 ? [] : [Object.fromEntries(annotations)]
-      const reasons = Cause.isEmpty(cause) ? [] : [Cause.squash(cause)]
-      logger[methodOf(logLevel)](String(text), ...details, ...known, ...reasons)
-    })
-  )
 
 /**
  * Owns the runtime of its agents: their runs end when it is shut down. An agent belongs to the container that was made
@@ -72,7 +37,9 @@ export class Eddy<const Agents extends Readonly<Record<string, Agent>> = Readonl
   constructor(options: EddyOptions<Agents> = {}) {
     refuseUnknown("The container", options, ["agents", "logger"])
     this.agents = options.agents ?? ({} as Agents)
-    const runtime = ManagedRuntime.make(options.logger === undefined ? Layer.empty : toLayer(options.logger))
+    const runtime = ManagedRuntime.make(
+      options.logger === undefined ? consoleLayer : loggerLayer(options.logger)
+    )
     this.#dispose = () => runtime.dispose()
     this.#runs = Runs.make(runtime)
     for (const [name, agent] of Object.entries(this.agents)) {
@@ -90,7 +57,9 @@ export class Eddy<const Agents extends Readonly<Record<string, Agent>> = Readonl
   getAgent<Name extends keyof Agents & string>(name: Name): Agents[Name]
   getAgent(name: string): Agent
   getAgent(name: string): Agent {
-    const agent = this.agents[name] ?? Object.values(this.agents).find(({ id }) => id === name)
+    const agent = Object.hasOwn(this.agents, name)
+      ? this.agents[name]
+      : Object.values(this.agents).find(({ id }) => id === name)
     if (agent !== undefined) return agent
     const known = Object.keys(this.agents)
     throw new InvalidConfiguration({

@@ -101,6 +101,7 @@ export class RunStream<A> extends ReadableStream<A> {
       }
       return { done: true, value: undefined }
     }
+    let wake: (() => void) | undefined
     let count = 0
     const available = (): IteratorResult<A, undefined> | undefined => {
       if (isOver) return { done: true, value: undefined }
@@ -115,7 +116,10 @@ export class RunStream<A> extends ReadableStream<A> {
     const next = async (): Promise<IteratorResult<A, undefined>> => {
       let result = available()
       while (result === undefined) {
-        await new Promise<void>(resolve => cursor.wait(resolve))
+        await new Promise<void>(resolve => {
+          wake = resolve
+          cursor.wait(resolve)
+        })
         result = available()
       }
       return result
@@ -140,6 +144,8 @@ export class RunStream<A> extends ReadableStream<A> {
       return: async () => {
         if (isOver) return { done: true, value: undefined }
         isOver = true
+        // A `next` that waits is answered now, and not with the next chunk.
+        wake?.()
         if (preventCancel) cursor.close()
         else await reader.cancel()
         reader.releaseLock()

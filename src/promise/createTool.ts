@@ -4,6 +4,9 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Runtime from "effect/Runtime"
+import { refuseUnknown } from "../agent/checkOptions.js"
+import { InvalidConfiguration } from "../protocol/Errors.js"
 import type { Message } from "../protocol/Message.js"
 import * as Tool from "../tool/Tool.js"
 import type { DataPart, ToolContext } from "../tool/ToolContext.js"
@@ -62,18 +65,27 @@ export interface PromiseTool {
   readonly named: (name: string) => Tool.Tool
 }
 
-const toContext = (context: ToolContext): ToolExecutionContext => ({
+const toContext = (context: ToolContext, runtime: Runtime.Runtime<never>): ToolExecutionContext => ({
   agent: { agentId: context.agentId, toolCallId: context.toolCallId, messages: context.messages },
   runId: context.runId,
   abortSignal: context.abortSignal,
   writer: {
-    write: output => Effect.runPromise(context.write(output)),
-    custom: part => Effect.runPromise(context.writeData(part))
+    write: output => Runtime.runPromise(runtime)(context.write(output)),
+    custom: part => Runtime.runPromise(runtime)(context.writeData(part))
   }
 })
 
+const toolFields = [
+  "id",
+  "description",
+  "inputSchema",
+  "outputSchema",
+  "execute"
+] as const satisfies ReadonlyArray<keyof CreateToolOptions<ToolSchema.Source, ToolSchema.Source, unknown>>
+
 /**
- * Makes a tool. Throws `InvalidConfiguration`, which names the field and the remedy, when a schema or the id cannot be used.
+ * Makes a tool. Throws `InvalidConfiguration`, which names the field and the remedy, when a schema or the id cannot be used
+ * or an option is not known.
  *
  * @since 0.1.0
  * @category constructors
@@ -86,6 +98,13 @@ export const createTool = <
   options: CreateToolOptions<Input, Output, A>
 ): PromiseTool => {
   const { description, execute, id, inputSchema, outputSchema } = options
+  if (typeof id !== "string" || id === "") {
+    throw new InvalidConfiguration({
+      field: "id",
+      message: "A tool needs an `id`: a string that is not empty."
+    })
+  }
+  refuseUnknown(`Tool "${id}"`, options, toolFields)
   const make = (name: string): Tool.Tool =>
     Tool.make<string, A, unknown, never, Input, Output>(name, {
       ...(description === undefined ? {} : { description }),
@@ -95,12 +114,14 @@ export const createTool = <
         ? {}
         : {
             execute: (input, context) =>
-              Effect.tryPromise({
-                try: async () => execute(input, toContext(context)),
-                // What a tool throws is anything; it is told to the model as it is.
-                // @effect-diagnostics-next-line unknownInEffectCatch:off
-                catch: cause => cause
-              })
+              Effect.flatMap(Effect.runtime(), runtime =>
+                Effect.tryPromise({
+                  try: async () => execute(input, toContext(context, runtime)),
+                  // What a tool throws is anything; it is told to the model as it is.
+                  // @effect-diagnostics-next-line unknownInEffectCatch:off
+                  catch: cause => cause
+                })
+              )
           })
     })
   const made = new Map([[id, make(id)]])

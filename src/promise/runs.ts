@@ -21,6 +21,8 @@ export interface Runs {
   readonly shutdown: () => Promise<void>
 }
 
+const shutDownReason = "The container was shut down."
+
 export const make = (host: Host): Runs => {
   const open = new Map<Fiber.RuntimeFiber<void, unknown>, () => void>()
   let isShutDown = false
@@ -35,11 +37,13 @@ export const make = (host: Host): Runs => {
       const fiber = host.runFork(
         Effect.flatMap(begin, recording => {
           abort = recording.abort
+          // Shut down while the run was being prepared.
+          if (isShutDown) abort(shutDownReason)
           resolve(recording)
           return recording.going
         })
       )
-      open.set(fiber, () => abort("The container was shut down."))
+      open.set(fiber, () => abort(shutDownReason))
       fiber.addObserver(exit => {
         open.delete(fiber)
         // Settled already, unless the run could not begin.

@@ -9,6 +9,17 @@
  */
 import * as Data from "effect/Data"
 
+/** Its JSON is what a client may read: whoever prints a chunk prints no cause, which may hold a request and its headers. */
+const tagged = <Tag extends string>(tag: Tag) => {
+  const Tagged = Data.TaggedError(tag)
+  Object.defineProperty(Tagged.prototype, "toJSON", {
+    value(this: Error) {
+      return { name: this.name, message: this.message }
+    }
+  })
+  return Tagged
+}
+
 /**
  * A setting that cannot work: found when an agent, a tool or a call is made, before any model is asked. `field` names the
  * setting, `message` ends with the remedy.
@@ -16,7 +27,7 @@ import * as Data from "effect/Data"
  * @since 0.1.0
  * @category errors
  */
-export class InvalidConfiguration extends Data.TaggedError("InvalidConfiguration")<{
+export class InvalidConfiguration extends tagged("InvalidConfiguration")<{
   readonly field: string
   readonly message: string
 }> {}
@@ -28,7 +39,7 @@ export class InvalidConfiguration extends Data.TaggedError("InvalidConfiguration
  * @since 0.1.0
  * @category errors
  */
-export class InvalidMessage extends Data.TaggedError("InvalidMessage")<{
+export class InvalidMessage extends tagged("InvalidMessage")<{
   readonly path: string
   readonly message: string
 }> {}
@@ -41,7 +52,7 @@ export class InvalidMessage extends Data.TaggedError("InvalidMessage")<{
  * @since 0.1.0
  * @category errors
  */
-export class ModelError extends Data.TaggedError("ModelError")<{
+export class ModelError extends tagged("ModelError")<{
   readonly reason: "request" | "stream" | "incomplete"
   readonly provider: string
   readonly modelId: string
@@ -58,13 +69,13 @@ export class ModelError extends Data.TaggedError("ModelError")<{
  * @since 0.1.0
  * @category errors
  */
-export class RunAborted extends Data.TaggedError("RunAborted")<{
+export class RunAborted extends tagged("RunAborted")<{
   readonly message: string
   readonly cause?: unknown
 }> {}
 
 /** The model called a tool that this step does not offer. Told to the model; the run goes on. @since 0.1.0 @category errors */
-export class ToolNotFound extends Data.TaggedError("ToolNotFound")<{
+export class ToolNotFound extends tagged("ToolNotFound")<{
   readonly toolName: string
   readonly available: ReadonlyArray<string>
   readonly message: string
@@ -77,13 +88,13 @@ export class ToolNotFound extends Data.TaggedError("ToolNotFound")<{
  * @since 0.1.0
  * @category errors
  */
-export class InvalidToolArguments extends Data.TaggedError("InvalidToolArguments")<{
+export class InvalidToolArguments extends tagged("InvalidToolArguments")<{
   readonly toolName: string
   readonly message: string
 }> {}
 
 /** What a tool returned does not match its output schema. Told to the model; the run goes on. @since 0.1.0 @category errors */
-export class InvalidToolOutput extends Data.TaggedError("InvalidToolOutput")<{
+export class InvalidToolOutput extends tagged("InvalidToolOutput")<{
   readonly toolName: string
   readonly message: string
 }> {}
@@ -95,7 +106,7 @@ export class InvalidToolOutput extends Data.TaggedError("InvalidToolOutput")<{
  * @since 0.1.0
  * @category errors
  */
-export class ToolFailed extends Data.TaggedError("ToolFailed")<{
+export class ToolFailed extends tagged("ToolFailed")<{
   readonly toolName: string
   readonly message: string
   readonly cause?: unknown
@@ -108,19 +119,19 @@ export class ToolFailed extends Data.TaggedError("ToolFailed")<{
  * @since 0.1.0
  * @category errors
  */
-export class ToolCallCutOff extends Data.TaggedError("ToolCallCutOff")<{
+export class ToolCallCutOff extends tagged("ToolCallCutOff")<{
   readonly toolName: string
   readonly message: string
 }> {}
 
 /** A chunk of a type that this version does not know. `type` names it; a reader may skip it. @since 0.1.0 @category errors */
-export class UnknownChunkType extends Data.TaggedError("UnknownChunkType")<{
+export class UnknownChunkType extends tagged("UnknownChunkType")<{
   readonly type: string
   readonly message: string
 }> {}
 
 /** A chunk of a known type whose fields are wrong. `message` names the field. @since 0.1.0 @category errors */
-export class InvalidChunk extends Data.TaggedError("InvalidChunk")<{
+export class InvalidChunk extends tagged("InvalidChunk")<{
   readonly type: string
   readonly message: string
 }> {}

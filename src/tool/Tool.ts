@@ -114,7 +114,7 @@ export const make = <
   name: Name,
   options: Options<Input, Success, A, E, R>
 ): Tool<Name, R> => {
-  if (!namePattern.test(name)) {
+  if (typeof name !== "string" || !namePattern.test(name)) {
     throw new InvalidConfiguration({
       field: "name",
       message: `"${name}" cannot be the name of a tool. Use 1 to 128 letters, digits, hyphens and underscores.`

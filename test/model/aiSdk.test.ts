@@ -1,11 +1,15 @@
+/**
+ * Models of the AI SDK behind the port, without any provider package: what a call is given, what it fails with, how it is
+ * interrupted, and what becomes of every part of every specification.
+ */
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, FastCheck, Fiber, Option, Scope } from "effect"
+import { Deferred, Effect, Exit, FastCheck, Fiber, Option } from "effect"
 import * as AiSdk from "../../src/model/AiSdk.js"
 import { normalize } from "../../src/model/aiSdkParts.js"
-import type { ModelRequest } from "../../src/model/ModelPort.js"
+import type { LanguageModel, ModelRequest } from "../../src/model/ModelPort.js"
 import { InvalidConfiguration } from "../../src/protocol/Errors.js"
 import type { Message } from "../../src/protocol/Message.js"
-import { readAll, request } from "../support/readAnswer.js"
+import { readAll, request, withSignal } from "../support/readAnswer.js"
 
 type Version = AiSdk.AiSdkModel["specificationVersion"]
 
@@ -42,8 +46,11 @@ const sent = (version: Version, asked: Partial<ModelRequest>) =>
     return calls[0] ?? expect.fail("no call")
   })
 
+/** An answer that nobody reads; its signal fires when it is interrupted. */
+const answerOf = (model: LanguageModel) => withSignal(signal => model.answer(request(), signal))
+
 const failureOf = (doStream: AiSdk.AiSdkModel["doStream"]) =>
-  Effect.scoped(Effect.flip(AiSdk.make(modelOf(doStream)).answer(request())))
+  Effect.flip(answerOf(AiSdk.make(modelOf(doStream))))
 
 describe("AiSdk.make", () => {
   it("says which field is wrong and what to do", () => {
@@ -131,7 +138,7 @@ describe("the call", () => {
           response: { headers: { "x-request-id": "7" } }
         }))
       )
-      const answer = yield* Effect.scoped(model.answer(request()))
+      const answer = yield* answerOf(model)
       expect(answer).toMatchObject({
         requestBody: { model: "brook-1" },
         responseHeaders: { "x-request-id": "7" }
@@ -362,7 +369,7 @@ describe("interruption", () => {
   it.live("does not wait for a deaf provider, and cancels the stream that comes too late", () =>
     Effect.gen(function* () {
       const { asked, cancelled, gate, model } = yield* deaf
-      const fiber = yield* Effect.fork(Effect.scoped(model.answer(request())))
+      const fiber = yield* Effect.fork(answerOf(model))
       const signal = yield* Deferred.await(asked)
       expect(signal.aborted).toBe(false)
       yield* Effect.timeout(Fiber.interrupt(fiber), "1 second")
@@ -372,38 +379,25 @@ describe("interruption", () => {
     })
   )
 
-  it.scopedLive("stops the provider although the scope lives on", () =>
+  it.live("hands the caller's signal on, and leaves the stream to its reader", () =>
     Effect.gen(function* () {
-      const { asked, cancelled, gate, model } = yield* deaf
-      const fiber = yield* Effect.fork(model.answer(request()))
-      const signal = yield* Deferred.await(asked)
-      yield* Fiber.interrupt(fiber)
-      expect(signal.aborted).toBe(true)
+      const { asked, gate, model } = yield* deaf
       yield* Deferred.succeed(gate, undefined)
-      yield* Effect.timeout(Deferred.await(cancelled), "1 second")
+      const controller = new AbortController()
+      const { source } = yield* model.answer(request(), controller.signal)
+      expect(yield* Deferred.await(asked)).toBe(controller.signal)
+      expect(source).toBeInstanceOf(ReadableStream)
+      expect("locked" in source && source.locked).toBe(false)
     })
   )
 
-  it.live("cancels a stream that nobody read when the scope closes, and leaves a reader its own", () =>
+  it.live("ends the call of a provider that heeds the signal", () =>
     Effect.gen(function* () {
-      const { asked, cancelled, gate, model } = yield* deaf
-      yield* Deferred.succeed(gate, undefined)
-      const scope = yield* Scope.make()
-      const answer = yield* Scope.extend(model.answer(request()), scope)
-      const signal = yield* Deferred.await(asked)
-      expect(signal.aborted).toBe(false)
-      yield* Scope.close(scope, Exit.void)
-      expect(signal.aborted).toBe(true)
-      yield* Effect.timeout(Deferred.await(cancelled), "1 second")
-
-      const locked = yield* Effect.scoped(
-        AiSdk.make(modelOf(async () => ({ stream: streamOf("a") })))
-          .answer(request())
-          .pipe(Effect.map(({ source }) => ("getReader" in source ? source.getReader() : undefined)))
-      )
-      const first = yield* Effect.promise(async () => locked?.read())
-      expect(first?.value).toBe("a")
-      expect("getReader" in answer.source).toBe(true)
+      const controller = new AbortController()
+      const model = AiSdk.make(modelOf(async ({ abortSignal }) => Promise.reject(abortSignal?.reason)))
+      controller.abort(new Error("enough"))
+      const error = yield* Effect.flip(model.answer(request(), controller.signal))
+      expect(error).toMatchObject({ reason: "request", message: "enough" })
     })
   )
 
@@ -419,7 +413,7 @@ describe("interruption", () => {
             })
         )
       )
-      const fiber = yield* Effect.fork(Effect.scoped(model.answer(request())))
+      const fiber = yield* Effect.fork(answerOf(model))
       yield* Deferred.await(asked)
       const exit = yield* Fiber.interrupt(fiber)
       expect(Exit.isInterrupted(exit)).toBe(true)
@@ -482,6 +476,7 @@ describe("normalize", () => {
       { unified: "interrupted", raw: undefined },
       { reason: "other", rawReason: "interrupted" }
     ],
+    [{ unified: "other", raw: "error" }, { reason: "error" }],
     [undefined, { reason: "other" }],
     [{}, { reason: "other" }]
   ]
@@ -590,6 +585,25 @@ describe("normalize", () => {
     expect(normalize({ type: "raw", rawValue: { a: 1 } })).toStrictEqual({ type: "raw", value: { a: 1 } })
     expect(normalize(undefined)).toBeUndefined()
     expect(normalize(null)).toBeUndefined()
+  })
+
+  it("says nothing of an event that the package does not know, and tells every other failure", () => {
+    const invalid = (value: unknown, path: ReadonlyArray<string>) => ({
+      type: "error",
+      error: Object.assign(new Error("Type validation failed"), {
+        name: "AI_TypeValidationError",
+        value,
+        cause: { issues: [{ code: "invalid_union", note: "No matching discriminator", path }] }
+      })
+    })
+    expect(normalize(invalid({ type: "weather_report" }, ["type"]))).toBeUndefined()
+    for (const part of [
+      invalid({ type: "content_block_start", content_block: { type: "song" } }, ["content_block", "type"]),
+      invalid({ error: { message: "no" } }, ["type"]),
+      { type: "error", error: new Error("no") }
+    ]) {
+      expect(normalize(part)).toBe(part)
+    }
   })
 
   it("never throws", () => {

@@ -8,30 +8,58 @@ import { createOpenAICompatible as createOpenAICompatibleV3 } from "openai-compa
 import * as AiSdk from "../../src/model/AiSdk.js"
 import type { LanguageModel } from "../../src/model/ModelPort.js"
 
-const apiKey = "no-key-at-all"
+/** What every package sends as its key. It must never be seen in a chunk. */
+export const apiKey = "no-key-at-all"
 
-export const chatV2 = (url: string): LanguageModel =>
-  AiSdk.make(createOpenAICompatibleV2({ name: "brook", baseURL: url, apiKey, includeUsage: true })("brook-1"))
+/** A model as its package makes it, talking to this address. */
+export type MakeSdkModel = (url: string) => AiSdk.AiSdkModel
 
-export const chatV3 = (url: string): LanguageModel =>
-  AiSdk.make(createOpenAICompatibleV3({ name: "brook", baseURL: url, apiKey, includeUsage: true })("brook-1"))
+const brook = (url: string) => ({ name: "brook", baseURL: url, apiKey, includeUsage: true })
 
-export const chatV4 = (url: string): LanguageModel =>
-  AiSdk.make(createOpenAICompatible({ name: "brook", baseURL: url, apiKey, includeUsage: true })("brook-1"))
+const sdkChatV2: MakeSdkModel = url => createOpenAICompatibleV2(brook(url))("brook-1")
 
-export const openaiChat = (url: string): LanguageModel =>
-  AiSdk.make(createOpenAI({ baseURL: url, apiKey }).chat("gpt-4o"))
+const sdkChatV3: MakeSdkModel = url => createOpenAICompatibleV3(brook(url))("brook-1")
 
-export const openaiResponses = (url: string): LanguageModel =>
-  AiSdk.make(createOpenAI({ baseURL: url, apiKey }).responses("gpt-5"))
+const sdkChatV4: MakeSdkModel = url => createOpenAICompatible(brook(url))("brook-1")
 
-export const anthropic = (url: string): LanguageModel =>
-  AiSdk.make(createAnthropic({ baseURL: url, apiKey })("claude-sonnet-4-5"))
+const sdkOpenaiChat: MakeSdkModel = url => createOpenAI({ baseURL: url, apiKey }).chat("gpt-4o")
+
+const sdkOpenaiResponses: MakeSdkModel = url => createOpenAI({ baseURL: url, apiKey }).responses("gpt-5")
+
+const sdkAnthropic: MakeSdkModel = url => createAnthropic({ baseURL: url, apiKey })("claude-sonnet-4-5")
 
 /** Google sends no call ids; its package makes them up, here by counting. */
-export const google = (url: string): LanguageModel => {
+const sdkGoogle: MakeSdkModel = url => {
   let calls = 0
-  return AiSdk.make(
-    createGoogle({ baseURL: url, apiKey, generateId: () => `call_${++calls}` })("gemini-2.5-flash")
-  )
+  return createGoogle({ baseURL: url, apiKey, generateId: () => `call_${++calls}` })("gemini-2.5-flash")
 }
+
+/** The models of the packages, before they stand behind the port. */
+export const sdk = {
+  chatV2: sdkChatV2,
+  chatV3: sdkChatV3,
+  chatV4: sdkChatV4,
+  openaiChat: sdkOpenaiChat,
+  openaiResponses: sdkOpenaiResponses,
+  anthropic: sdkAnthropic,
+  google: sdkGoogle
+}
+
+const behindThePort =
+  (makeModel: MakeSdkModel) =>
+  (url: string): LanguageModel =>
+    AiSdk.make(makeModel(url))
+
+export const chatV2 = behindThePort(sdkChatV2)
+
+export const chatV3 = behindThePort(sdkChatV3)
+
+export const chatV4 = behindThePort(sdkChatV4)
+
+export const openaiChat = behindThePort(sdkOpenaiChat)
+
+export const openaiResponses = behindThePort(sdkOpenaiResponses)
+
+export const anthropic = behindThePort(sdkAnthropic)
+
+export const google = behindThePort(sdkGoogle)

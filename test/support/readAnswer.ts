@@ -1,7 +1,7 @@
-/** Reads answers as an agent does: one reader, each element normalised. */
+/** Reads answers as an agent does: one reader, each element normalised, and a signal for the provider. */
 import { Effect, Stream } from "effect"
-import type { LanguageModel, ModelAnswer, ModelRequest } from "../../src/model/ModelPort.js"
 import type { ModelPart } from "../../src/model/ModelPart.js"
+import type { LanguageModel, ModelAnswer, ModelRequest } from "../../src/model/ModelPort.js"
 import type { ModelError } from "../../src/protocol/Errors.js"
 import * as Message from "../../src/protocol/Message.js"
 
@@ -18,6 +18,15 @@ export const request = (more: Partial<ModelRequest> = {}): ModelRequest => ({
   ...more
 })
 
+/** Gives a signal that fires when the effect is interrupted, and not otherwise. */
+export const withSignal = <A, E, R>(
+  use: (signal: AbortSignal) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.suspend(() => {
+    const controller = new AbortController()
+    return Effect.onInterrupt(use(controller.signal), () => Effect.sync(() => controller.abort()))
+  })
+
 /** The elements of an answer; interruption cancels the source. */
 export const elements = (answer: ModelAnswer): Stream.Stream<unknown, { readonly failure: unknown }> => {
   const { source } = answer
@@ -32,9 +41,9 @@ export const readAll = (
   model: LanguageModel,
   asked: ModelRequest = request()
 ): Effect.Effect<Read, ModelError> =>
-  Effect.scoped(
+  withSignal(signal =>
     Effect.gen(function* () {
-      const answer = yield* model.answer(asked)
+      const answer = yield* model.answer(asked, signal)
       const parts: Array<ModelPart> = []
       const failed = yield* Stream.runForEach(elements(answer), element =>
         Effect.sync(() => {

@@ -3,14 +3,14 @@
  * signatures, failures in the middle. Named by the API they come from.
  */
 
-const data = (json: unknown): string => `data: ${JSON.stringify(json)}\n\n`
+export const data = (json: unknown): string => `data: ${JSON.stringify(json)}\n\n`
 
 /** An event with a name, as OpenAI's Responses API and Anthropic send them. */
-const event = (type: string, fields: object): string => `event: ${type}\n${data({ type, ...fields })}`
+export const event = (type: string, fields: object): string => `event: ${type}\n${data({ type, ...fields })}`
 
-const withCrLf = (text: string): string => text.replaceAll("\n", "\r\n")
+export const withCrLf = (text: string): string => text.replaceAll("\n", "\r\n")
 
-const chatChunk = (delta: object, finish: string | null = null, more: object = {}): string =>
+export const chatChunk = (delta: object, finish: string | null = null, more: object = {}): string =>
   data({
     id: "chatcmpl-river",
     object: "chat.completion.chunk",
@@ -20,7 +20,7 @@ const chatChunk = (delta: object, finish: string | null = null, more: object = {
     ...more
   })
 
-const chatUsage = data({
+export const chatUsage = data({
   id: "chatcmpl-river",
   object: "chat.completion.chunk",
   created: 1_780_000_000,
@@ -35,9 +35,10 @@ const chatUsage = data({
   }
 })
 
-const done = "data: [DONE]\n\n"
+export const done = "data: [DONE]\n\n"
 
-const chatCall = (index: number, call: object): string => chatChunk({ tool_calls: [{ index, ...call }] })
+export const chatCall = (index: number, call: object): string =>
+  chatChunk({ tool_calls: [{ index, ...call }] })
 
 const chatText = [
   ": warming up\n\n",
@@ -84,6 +85,18 @@ export const chat = {
     chatUsage,
     done
   ].join(""),
+  reasoningThenCalls: [
+    chatChunk({ role: "assistant", content: null }),
+    chatChunk({ reasoning_content: "Erst denken 🤔." }),
+    chatCall(0, {
+      id: "call_nord",
+      type: "function",
+      function: { name: "weather", arguments: '{"city":"Malmö 🌊"}' }
+    }),
+    chatChunk({}, "tool_calls"),
+    chatUsage,
+    done
+  ].join(""),
   /** An error object where a chunk should be, and then silence. */
   errorInTheMiddle: [
     chatChunk({ role: "assistant", content: "Bis hier" }),
@@ -118,7 +131,7 @@ const responseOf = (status: string, more: object = {}): object => ({
   ...more
 })
 
-const responsesStart = [
+export const responsesStart = [
   event("response.created", { response: responseOf("in_progress"), sequence_number: 0 }),
   event("response.in_progress", { response: responseOf("in_progress"), sequence_number: 1 })
 ].join("")
@@ -131,11 +144,11 @@ const responsesUsage = {
   total_tokens: 74
 }
 
-const responsesEnd = event("response.completed", {
+export const responsesEnd = event("response.completed", {
   response: responseOf("completed", { usage: responsesUsage, incomplete_details: null })
 })
 
-const responsesText = (index: number, ...deltas: ReadonlyArray<string>): string => {
+export const responsesText = (index: number, ...deltas: ReadonlyArray<string>): string => {
   const at = { item_id: "msg_river", output_index: index, content_index: 0 }
   const item = { id: "msg_river", type: "message", role: "assistant" }
   const text = deltas.join("")
@@ -156,7 +169,7 @@ const responsesText = (index: number, ...deltas: ReadonlyArray<string>): string 
   ].join("")
 }
 
-const responsesCall = (
+export const responsesCall = (
   index: number,
   callId: string,
   name: string,
@@ -194,7 +207,25 @@ export const signatures = {
   googleText: "dGhlIHRleHQ+/w=="
 }
 
-const reasoningItem = { id: "rs_river", type: "reasoning" }
+/** A reasoning item with one summary and its encrypted content. */
+export const responsesReasoning = (index: number, text: string): string => {
+  const item = { id: "rs_river", type: "reasoning" }
+  const at = { item_id: "rs_river", output_index: index, summary_index: 0 }
+  const part = { type: "summary_text", text }
+  return [
+    event("response.output_item.added", {
+      output_index: index,
+      item: { ...item, summary: [], encrypted_content: "" }
+    }),
+    event("response.reasoning_summary_part.added", { ...at, part: { ...part, text: "" } }),
+    event("response.reasoning_summary_text.delta", { ...at, delta: text }),
+    event("response.reasoning_summary_part.done", { ...at, part }),
+    event("response.output_item.done", {
+      output_index: index,
+      item: { ...item, summary: [part], encrypted_content: signatures.openai }
+    })
+  ].join("")
+}
 
 /** OpenAI's Responses API. */
 export const responses = {
@@ -205,39 +236,13 @@ export const responses = {
     responsesCall(1, "call_eins", "weather", '{"city":', '"Tromsø ', '🌌"}') +
     responsesCall(2, "call_zwei", "tide", "{}") +
     responsesEnd,
-  reasoning: [
+  reasoning: [responsesStart, responsesReasoning(0, "Abwägen ⚖️"), responsesText(1, "Ja."), responsesEnd].join(
+    ""
+  ),
+  reasoningThenCalls: [
     responsesStart,
-    event("response.output_item.added", {
-      output_index: 0,
-      item: { ...reasoningItem, summary: [], encrypted_content: "" }
-    }),
-    event("response.reasoning_summary_part.added", {
-      item_id: "rs_river",
-      output_index: 0,
-      summary_index: 0,
-      part: { type: "summary_text", text: "" }
-    }),
-    event("response.reasoning_summary_text.delta", {
-      item_id: "rs_river",
-      output_index: 0,
-      summary_index: 0,
-      delta: "Abwägen ⚖️"
-    }),
-    event("response.reasoning_summary_part.done", {
-      item_id: "rs_river",
-      output_index: 0,
-      summary_index: 0,
-      part: { type: "summary_text", text: "Abwägen ⚖️" }
-    }),
-    event("response.output_item.done", {
-      output_index: 0,
-      item: {
-        ...reasoningItem,
-        summary: [{ type: "summary_text", text: "Abwägen ⚖️" }],
-        encrypted_content: signatures.openai
-      }
-    }),
-    responsesText(1, "Ja."),
+    responsesReasoning(0, "Abwägen ⚖️"),
+    responsesCall(1, "call_eins", "weather", '{"city":', '"Tromsø 🌌"}'),
     responsesEnd
   ].join(""),
   errorInTheMiddle: [
@@ -261,7 +266,7 @@ export const responses = {
   ].join("")
 }
 
-const anthropicStart = event("message_start", {
+export const anthropicStart = event("message_start", {
   message: {
     id: "msg_fluss",
     type: "message",
@@ -279,17 +284,17 @@ const anthropicStart = event("message_start", {
   }
 })
 
-const block = (index: number, content_block: object, ...deltas: ReadonlyArray<object>): string =>
+export const block = (index: number, content_block: object, ...deltas: ReadonlyArray<object>): string =>
   [
     event("content_block_start", { index, content_block }),
     ...deltas.map(delta => event("content_block_delta", { index, delta })),
     event("content_block_stop", { index })
   ].join("")
 
-const textBlock = (index: number, ...texts: ReadonlyArray<string>): string =>
+export const textBlock = (index: number, ...texts: ReadonlyArray<string>): string =>
   block(index, { type: "text", text: "" }, ...texts.map(text => ({ type: "text_delta", text })))
 
-const anthropicEnd = (stop_reason: string): string =>
+export const anthropicEnd = (stop_reason: string): string =>
   event("message_delta", { delta: { stop_reason, stop_sequence: null }, usage: { output_tokens: 57 } }) +
   event("message_stop", {})
 
@@ -297,6 +302,7 @@ const ping = event("ping", {})
 
 /** Anthropic's messages. */
 export const anthropic = {
+  text: anthropicStart + ping + textBlock(0, "Segel ", "setzen ⛵") + anthropicEnd("end_turn"),
   toolUse: [
     anthropicStart,
     ping,
@@ -329,6 +335,23 @@ export const anthropic = {
     textBlock(2, "Segel setzen ⛵"),
     anthropicEnd("end_turn")
   ].join(""),
+  /** Everything that a tool call must take along: signed thinking, redacted thinking, and then the calls. */
+  thinkingThenCalls: [
+    anthropicStart,
+    block(
+      0,
+      { type: "thinking", thinking: "", signature: "" },
+      { type: "thinking_delta", thinking: "Erst die Gezeiten 🌊." },
+      { type: "signature_delta", signature: signatures.anthropic }
+    ),
+    block(1, { type: "redacted_thinking", data: signatures.redacted }),
+    block(
+      2,
+      { type: "tool_use", id: "toolu_eins", name: "weather", input: {} },
+      { type: "input_json_delta", partial_json: '{"city": "Zürich 🏔️"}' }
+    ),
+    anthropicEnd("tool_use")
+  ].join(""),
   errorInTheMiddle: [
     anthropicStart,
     event("content_block_start", { index: 0, content_block: { type: "text", text: "" } }),
@@ -344,7 +367,7 @@ export const anthropic = {
   ].join("")
 }
 
-const geminiChunk = (
+export const geminiChunk = (
   parts: ReadonlyArray<object>,
   candidatesTokenCount: number,
   candidate: object = {}
@@ -384,6 +407,23 @@ export const gemini = {
     ),
     geminiChunk([{ text: "" }], 18, { finishReason: "STOP" })
   ].join(""),
+  /** The thought is signed, and so is the call. */
+  thoughtThenCalls: [
+    geminiChunk([{ text: "Erst denken 🧭.", thought: true, thoughtSignature: signatures.googleText }], 0),
+    geminiChunk(
+      [
+        {
+          functionCall: { name: "weather", args: { city: "Göteborg 🌉" } },
+          thoughtSignature: signatures.google
+        }
+      ],
+      9
+    ),
+    geminiChunk([{ text: "" }], 9, { finishReason: "STOP" })
+  ].join(""),
+  errorInTheMiddle:
+    geminiChunk([{ text: "Bis hier" }], 3) +
+    withCrLf(data({ error: { code: 503, message: "The engine ran dry.", status: "UNAVAILABLE" } })),
   truncated: geminiChunk([{ text: "Halb 🦊" }], 3)
 }
 

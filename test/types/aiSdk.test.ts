@@ -1,7 +1,8 @@
+/** The structural types of an AI SDK model, held against the real ones of every specification. */
 import { createAnthropic } from "@ai-sdk/anthropic"
 import type { LanguageModelV4 } from "@ai-sdk/provider"
 import { describe, expect, expectTypeOf, it } from "@effect/vitest"
-import type { Effect, Scope } from "effect"
+import type { Effect } from "effect"
 import type { LanguageModelV2 } from "provider-v2"
 import type { LanguageModelV3 } from "provider-v3"
 import * as AiSdk from "../../src/model/AiSdk.js"
@@ -30,10 +31,9 @@ describe("AiSdkModel", () => {
     expectTypeOf<string>().not.toExtend<AiSdk.AiSdkModel>()
   })
 
-  it("becomes a model that fails with ModelError and needs a scope", () => {
+  it("becomes a model that fails with ModelError and needs nothing but a signal", () => {
     expectTypeOf(AiSdk.make).returns.toEqualTypeOf<LanguageModel>()
-    expectTypeOf<LanguageModel["answer"]>().returns.toEqualTypeOf<
-      Effect.Effect<ModelAnswer, ModelError, Scope.Scope>
-    >()
+    expectTypeOf<LanguageModel["answer"]>().returns.toEqualTypeOf<Effect.Effect<ModelAnswer, ModelError>>()
+    expectTypeOf<LanguageModel["answer"]>().parameter(1).toEqualTypeOf<AbortSignal>()
   })
 })

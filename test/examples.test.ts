@@ -1,0 +1,77 @@
+import { execFile } from "node:child_process"
+import { readdir, readFile } from "node:fs/promises"
+import { fileURLToPath } from "node:url"
+import { describe, expect, it } from "vitest"
+
+const root = fileURLToPath(new URL("..", import.meta.url))
+
+const names = (await readdir(`${root}examples`)).filter(file => /^\d\d-/.test(file))
+
+/** The environment without keys, with which an example would ask a real model, and without orders to use colours. */
+const { ANTHROPIC_API_KEY, FORCE_COLOR, GOOGLE_GENERATIVE_AI_API_KEY, OPENAI_API_KEY, ...env } = process.env
+
+/** Examples that are run as a reader does: the one without a name, and one by its name. */
+const commands: Readonly<Record<string, ReadonlyArray<string>>> = {
+  "01-hello.ts": ["examples/run.ts", "hello"],
+  "02-tools.ts": ["examples/run.ts"]
+}
+
+interface Outcome {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+const run = (...args: ReadonlyArray<string>): Promise<Outcome> =>
+  new Promise(resolve => {
+    const command = ["--import", "tsx", ...args]
+    const options = { cwd: root, env, timeout: 55_000 }
+    execFile(process.execPath, command, options, (error, stdout, stderr) =>
+      resolve({ code: error === null ? 0 : Number(error.code ?? -1), stdout, stderr })
+    )
+  })
+
+/** What the comment at the top of an example says that it prints last. `…` is a number that is not the same every time. */
+const promised = (source: string): ReadonlyArray<string> => {
+  const [comment = ""] = source.split("*/", 1)
+  const [, prints = ""] = comment.split("It prints")
+  return prints
+    .split("\n")
+    .filter(line => line.startsWith(" *     "))
+    .map(line => line.slice(" *     ".length))
+}
+
+const linesOf = (text: string): ReadonlyArray<string> => text.trimEnd().split("\n")
+
+const withoutDurations = (text: string): string => text.replace(/\d+\.\d s\)/g, "… s)")
+
+// Each takes two seconds, and four times that on a busy machine.
+describe.concurrent("examples", { timeout: 60_000 }, () => {
+  it("are six", () => {
+    expect(names).toHaveLength(6)
+  })
+
+  for (const name of names) {
+    it(`${name} prints what it says`, async () => {
+      const source = await readFile(`${root}examples/${name}`, "utf8")
+      const length = linesOf(source).length
+      expect(length, "lines").toBeGreaterThanOrEqual(20)
+      expect(length, "lines").toBeLessThanOrEqual(80)
+      const expected = promised(source)
+      expect(expected.length, "lines that the comment promises").toBeGreaterThan(0)
+
+      const { code, stderr, stdout } = await run(...(commands[name] ?? [`examples/${name}`]))
+
+      expect(stderr).toBe("")
+      expect(linesOf(withoutDurations(stdout)).slice(-expected.length)).toEqual(expected)
+      expect(stdout, "escape sequences").not.toContain("\u001b")
+      expect(code).toBe(0)
+    })
+  }
+
+  it("are listed when the name is unknown", async () => {
+    const { code, stderr } = await run("examples/run.ts", "nonesuch")
+    for (const name of names) expect(stderr).toContain(name.replace(".ts", ""))
+    expect(code).toBe(1)
+  })
+})

@@ -1,0 +1,276 @@
+/** The order of chunks in one run (contract: Chunks, Order), as a checker that says what is wrong with a sequence. */
+import type { Chunk } from "eddy"
+import { expect } from "vitest"
+
+type BlockKind = "text" | "reasoning"
+
+interface Input {
+  isOpen: boolean
+}
+
+interface Call {
+  readonly isProviderExecuted: boolean
+  readonly step: number
+  outcomes: number
+}
+
+const endReasons = {
+  error: "error",
+  abort: "aborted",
+  tripwire: "tripwire",
+  "tool-call-approval": "suspended",
+  "tool-call-suspended": "suspended"
+} as const
+
+type EndType = keyof typeof endReasons
+
+const isTaskEvent = (type: string): boolean => type.startsWith("background-task-")
+
+const isSuspension = (type: string): boolean =>
+  type === "tool-call-approval" || type === "tool-call-suspended"
+
+class Checker {
+  readonly violations: Array<string> = []
+  private index = 0
+  private steps = 0
+  private isStepOpen = false
+  /** What the last `step-finish` said about another step; `undefined` before the first. */
+  private isContinued: boolean | undefined
+  /** Whether a call of this step that we answer has its outcome: no content comes after it. */
+  private hasOutcome = false
+  private end: EndType | undefined
+  private isLeftToClient = false
+  private isFinished = false
+  private readonly ids = new Set<string>()
+  private readonly blocks = new Map<string, BlockKind>()
+  private readonly inputs = new Map<string, Input>()
+  private readonly calls = new Map<string, Call>()
+
+  constructor(private readonly runId: string | undefined) {}
+
+  private fault(what: string): void {
+    this.violations.push(`[${this.index}] ${what}`)
+  }
+
+  private claim(id: string, what: string): void {
+    if (id === "") this.fault(`${what} has an empty id`)
+    if (this.ids.has(id)) this.fault(`${what} uses the id "${id}" again`)
+    this.ids.add(id)
+  }
+
+  take(chunk: Chunk.Chunk): void {
+    if (chunk.runId !== this.runId) this.fault(`${chunk.type} belongs to another run, ${chunk.runId}`)
+    if (this.isFinished) this.fault(`${chunk.type} after finish`)
+    if (this.index === 0 && chunk.type !== "start") this.fault(`the run begins with ${chunk.type}`)
+    if (this.end !== undefined && chunk.type !== "finish" && !isTaskEvent(chunk.type)) {
+      if (!(isSuspension(this.end) && isSuspension(chunk.type))) this.fault(`${chunk.type} after ${this.end}`)
+    }
+    this.check(chunk)
+    this.index++
+  }
+
+  private check(chunk: Chunk.Chunk) {
+    switch (chunk.type) {
+      case "start":
+        if (this.index > 0) this.fault("a second start")
+        return
+      case "step-start":
+        return this.stepStart()
+      case "step-finish":
+        return this.stepFinish(chunk)
+      case "finish":
+        return this.finish(chunk)
+      case "error":
+      case "abort":
+      case "tripwire":
+      case "tool-call-approval":
+      case "tool-call-suspended":
+        return this.runEnds(chunk.type)
+      case "text-start":
+        return this.blockStart(chunk.payload.id, "text")
+      case "reasoning-start":
+        return this.blockStart(chunk.payload.id, "reasoning")
+      case "text-delta":
+        return this.inside(chunk.payload.id, "text", chunk.type)
+      case "reasoning-delta":
+      case "reasoning-signature":
+        return this.inside(chunk.payload.id, "reasoning", chunk.type)
+      case "text-end":
+        return this.blockEnd(chunk.payload.id, "text")
+      case "reasoning-end":
+        return this.blockEnd(chunk.payload.id, "reasoning")
+      case "tool-call-input-streaming-start":
+        this.content(chunk.type)
+        this.claim(chunk.payload.toolCallId, "a tool input")
+        this.inputs.set(chunk.payload.toolCallId, { isOpen: true })
+        return
+      case "tool-call-delta":
+        return this.insideInput(chunk.payload.toolCallId, chunk.type)
+      case "tool-call-input-streaming-end": {
+        const { toolCallId } = chunk.payload
+        this.insideInput(toolCallId, chunk.type)
+        this.inputs.set(toolCallId, { isOpen: false })
+        return
+      }
+      case "tool-call":
+        return this.call(chunk)
+      case "tool-result": {
+        const isProviderExecuted = chunk.payload.providerExecuted === true
+        if (isProviderExecuted) this.content("a result of the provider's")
+        return this.outcome(chunk.payload.toolCallId, chunk.type, isProviderExecuted)
+      }
+      case "tool-error":
+      case "tool-output-denied":
+        return this.outcome(chunk.payload.toolCallId, chunk.type, false)
+      case "source":
+        this.content(chunk.type)
+        return this.claim(chunk.payload.id, "a source")
+      case "file":
+      case "raw":
+      case "response-metadata":
+      case "object":
+        return this.content(chunk.type)
+      case "tool-output":
+        return this.written(chunk.payload.toolCallId)
+      default:
+        if (chunk.type.startsWith("data-") && !this.isStepOpen) this.fault(`${chunk.type} outside a step`)
+    }
+  }
+
+  private stepStart(): void {
+    if (this.isStepOpen) this.fault("step-start inside a step")
+    if (this.isContinued === false) this.fault("a step after one that said it was the last")
+    this.isStepOpen = true
+    this.hasOutcome = false
+    this.steps++
+  }
+
+  private content(what: string): void {
+    if (!this.isStepOpen) this.fault(`${what} outside a step`)
+    if (this.hasOutcome) this.fault(`${what} after an outcome of the step's calls`)
+  }
+
+  private blockStart(id: string, kind: BlockKind): void {
+    this.content(`${kind}-start`)
+    this.claim(id, `a ${kind} block`)
+    this.blocks.set(id, kind)
+  }
+
+  private inside(id: string, kind: BlockKind, what: string): void {
+    this.content(what)
+    if (this.blocks.get(id) !== kind) this.fault(`${what} outside its block "${id}"`)
+  }
+
+  private blockEnd(id: string, kind: BlockKind): void {
+    this.inside(id, kind, `${kind}-end`)
+    this.blocks.delete(id)
+  }
+
+  private insideInput(id: string, what: string): void {
+    this.content(what)
+    if (this.inputs.get(id)?.isOpen !== true) this.fault(`${what} outside its input "${id}"`)
+  }
+
+  private call({ payload }: Chunk.ToolCall): void {
+    const { providerExecuted, toolCallId } = payload
+    this.content("tool-call")
+    const input = this.inputs.get(toolCallId)
+    if (input === undefined) this.claim(toolCallId, "a tool call")
+    else if (input.isOpen) this.fault(`tool-call "${toolCallId}" before the end of its input`)
+    else if (this.calls.has(toolCallId)) this.fault(`a second tool-call "${toolCallId}"`)
+    this.calls.set(toolCallId, {
+      isProviderExecuted: providerExecuted === true,
+      step: this.steps,
+      outcomes: 0
+    })
+  }
+
+  private outcome(id: string, what: string, isProviderExecuted: boolean) {
+    if (!this.isStepOpen) this.fault(`${what} outside a step`)
+    if (!isProviderExecuted) this.hasOutcome = true
+    const call = this.calls.get(id)
+    if (call === undefined) return this.fault(`${what} without a call, "${id}"`)
+    call.outcomes++
+    if (call.outcomes > 1) this.fault(`${what} is outcome ${call.outcomes} of "${id}"`)
+    if (call.step !== this.steps && !isProviderExecuted) {
+      this.fault(`${what} of a call of another step, "${id}"`)
+    }
+  }
+
+  private written(id: string): void {
+    if (!this.isStepOpen) this.fault("tool-output outside a step")
+    const call = this.calls.get(id)
+    if (call === undefined) this.fault(`tool-output without a call, "${id}"`)
+    else if (call.outcomes > 0) this.fault(`tool-output after the outcome of "${id}"`)
+  }
+
+  private nothingOpen(what: string): void {
+    for (const [id, kind] of this.blocks) this.fault(`${what} while the ${kind} block "${id}" is open`)
+    for (const [id, { isOpen }] of this.inputs) {
+      if (isOpen) this.fault(`${what} while the input "${id}" is open`)
+    }
+  }
+
+  private stepFinish({ payload }: Chunk.Of<"step-finish">): void {
+    if (!this.isStepOpen) this.fault("step-finish outside a step")
+    this.nothingOpen("step-finish")
+    for (const id of this.inputs.keys()) {
+      if (!this.calls.has(id)) this.fault(`step-finish, and the input "${id}" never became a call`)
+    }
+    this.isLeftToClient = payload.stepResult.stoppedBy === "client-tool"
+    if (!this.isLeftToClient) this.allAnswered("step-finish")
+    const called = [...this.calls].filter(([, { step }]) => step === this.steps).map(([id]) => id)
+    const listed = payload.output.toolCalls.map(call => call.toolCallId)
+    if (called.join() !== listed.join()) {
+      this.fault(`step-finish lists the calls [${listed.join()}], the step made [${called.join()}]`)
+    }
+    this.isContinued = payload.stepResult.isContinued
+    this.isStepOpen = false
+  }
+
+  /** Calls that this side answers; what a provider owes it may tell in a later answer. */
+  private allAnswered(what: string): void {
+    for (const [id, { isProviderExecuted, outcomes }] of this.calls) {
+      if (!isProviderExecuted && outcomes === 0) this.fault(`${what}, and the call "${id}" has no outcome`)
+    }
+  }
+
+  private runEnds(type: EndType): void {
+    this.nothingOpen(type)
+    if (!isSuspension(type)) this.allAnswered(type)
+    this.end = type
+  }
+
+  private finish({ payload }: Chunk.Of<"finish">): void {
+    this.isFinished = true
+    const { isContinued, reason } = payload.stepResult
+    if (isContinued) this.fault("finish says that the run goes on")
+    if (this.end !== undefined) {
+      if (reason !== endReasons[this.end]) this.fault(`finish says "${reason}" after ${this.end}`)
+      return
+    }
+    if (this.isStepOpen) this.fault("finish inside a step of a run that ended by itself")
+    if (this.steps === 0) this.fault("a run that ended by itself without a step")
+    if (this.isContinued === true) this.fault("finish after a step that said another follows")
+    const reasons: ReadonlyArray<string> = Object.values(endReasons)
+    if (reasons.includes(reason)) this.fault(`finish says "${reason}", and no chunk says why`)
+    if (!this.isLeftToClient) this.allAnswered("finish")
+  }
+
+  close(): void {
+    if (!this.isFinished) this.fault("no finish")
+  }
+}
+
+/** What is wrong with the chunks of one run, each with its place; empty when they are in order. */
+export const violationsOf = (chunks: ReadonlyArray<Chunk.Chunk>): ReadonlyArray<string> => {
+  const checker = new Checker(chunks[0]?.runId)
+  for (const chunk of chunks) checker.take(chunk)
+  checker.close()
+  return checker.violations
+}
+
+/** The chunks of one run are in order. */
+export const expectGrammar = (chunks: ReadonlyArray<Chunk.Chunk>): void => {
+  expect(violationsOf(chunks)).toStrictEqual([])
+}
