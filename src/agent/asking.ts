@@ -1,6 +1,5 @@
 /** Begins a model call: one fiber reads the answer, and its chunks arrive in the inbox of the run. */
 import * as Effect from "effect/Effect"
-import type * as Exit from "effect/Exit"
 import * as Answer from "../model/Answer.js"
 import type { ModelRequest } from "../model/ModelPort.js"
 import type { ModelError } from "../protocol/Errors.js"
@@ -11,15 +10,15 @@ import { fork, type Run } from "./run.js"
 export interface Asked {
   readonly answer: Answer.Answer
   readonly request: ModelRequest
-  /** Set when everything of the answer is in the inbox. */
-  exit: Exit.Exit<void, ModelError> | undefined
+  /** How it ended; set when everything of the answer is in the inbox. */
+  outcome: { readonly failure: ModelError | undefined } | undefined
 }
 
 const requestOf = <R>(run: Run<R>): ModelRequest => {
   const { includeRawChunks, modelSettings, providerOptions, toolChoice } = run.settings
   return {
     messages: [...run.instructions, ...run.input, ...run.added],
-    tools: Array.from(run.tools.values(), tool => tool.definition),
+    tools: run.definitions,
     includeRawChunks: includeRawChunks === true,
     ...(toolChoice === undefined ? {} : { toolChoice }),
     ...(modelSettings === undefined ? {} : { settings: modelSettings }),
@@ -39,7 +38,7 @@ export const ask = <R>(run: Run<R>): Asked => {
     emit: run.emit
   })
   answer.request = { provider: run.model.provider, modelId: run.model.modelId }
-  const asked: Asked = { answer, request, exit: undefined }
+  const asked: Asked = { answer, request, outcome: undefined }
   const controller = new AbortController()
   const { includeRequestBody = false } = run.settings
   const reading = readAnswer({
@@ -50,10 +49,10 @@ export const ask = <R>(run: Run<R>): Asked => {
     controller,
     includeRequestBody
   })
-  const settle = (exit: Exit.Exit<void, ModelError>): void => {
-    asked.exit = exit
+  const settle = (failure: ModelError | undefined): void => {
+    asked.outcome = { failure }
     run.inbox.notify()
   }
-  fork(run, controller, Effect.map(Effect.exit(reading), settle))
+  fork(run, controller, Effect.match(reading, { onFailure: settle, onSuccess: () => settle(undefined) }))
   return asked
 }

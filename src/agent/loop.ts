@@ -10,7 +10,6 @@
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import type { Answer } from "../model/Answer.js"
 import { abortMessage } from "../output/RunFold.js"
@@ -31,9 +30,6 @@ export type State<R> =
   | { readonly _tag: "Ending"; readonly end: RunEnd }
   | { readonly _tag: "Ended"; readonly end: RunEnd }
 
-/** Where a run goes from a state: at once, or when it has asked somebody. */
-type Next<R> = State<R> | Effect.Effect<State<R>>
-
 const opening = <R>(run: Run<R>): State<R> => {
   const { agentId, messageId, runId } = run
   run.emit({ type: "start", runId, from: "AGENT", payload: { agentId, messageId } })
@@ -46,16 +42,11 @@ const asking = <R>(run: Run<R>): State<R> =>
     : { _tag: "Ending", end: abortedEnd(run, undefined) }
 
 /** The model is answering; or it is done, and the step goes on to its tools. */
-const answering = <R>(run: Run<R>, state: Extract<State<R>, { readonly _tag: "Answering" }>): Next<R> => {
-  const { answer, exit, request } = state.asked
+const answering = <R>(run: Run<R>, state: Extract<State<R>, { readonly _tag: "Answering" }>): State<R> => {
+  const { answer, outcome, request } = state.asked
   if (run.control.aborted !== undefined) return aborted(run, answer, undefined)
-  if (exit === undefined) return state
-  if (Exit.isFailure(exit)) {
-    return Either.match(Cause.failureOrCause(exit.cause), {
-      onLeft: error => failed(run, answer, error),
-      onRight: Effect.failCause
-    })
-  }
+  if (outcome === undefined) return state
+  if (outcome.failure !== undefined) return failed(run, answer, outcome.failure)
   answer.close(true)
   const execution = new Execution(run, answer.calls, request.messages)
   const reason = stepReason(answer)
@@ -203,7 +194,7 @@ const ended = <R>(run: Run<R>, end: RunEnd): State<R> => {
   return { _tag: "Ended", end }
 }
 
-const transition = <R>(run: Run<R>, state: State<R>): Next<R> => {
+const transition = <R>(run: Run<R>, state: State<R>): State<R> => {
   switch (state._tag) {
     case "Opening":
       return opening(run)
@@ -228,13 +219,11 @@ export const advance = <R>(
   run: Run<R>,
   state: State<R>
 ): Effect.Effect<readonly [ReadonlyArray<Chunk>, State<R>]> => {
-  const move = Effect.suspend(() => {
+  const move = () => {
     const next = transition(run, state)
-    return Effect.isEffect(next)
-      ? Effect.map(next, then => [run.inbox.take(), then] as const)
-      : Effect.succeed([run.inbox.take(), next] as const)
-  })
-  return mustWait(state) ? Effect.zipRight(run.inbox.arrived, move) : move
+    return [run.inbox.take(), next] as const
+  }
+  return mustWait(state) ? Effect.map(run.inbox.arrived, move) : Effect.sync(move)
 }
 
 /** Where every run begins. */

@@ -79,6 +79,7 @@ export const prepare = Effect.fnUntraced(function* <R, Tools extends ReadonlyArr
     model: agent.model,
     settings,
     tools: byName,
+    definitions: Array.from(byName.values(), ({ definition }) => definition),
     ids: RunIds.make(),
     makeId: ids.next,
     instructions: instructionsOf(instructions ?? agent.instructions),

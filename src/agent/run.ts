@@ -2,7 +2,7 @@
 import type * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
-import type { LanguageModel } from "../model/ModelPort.js"
+import type { LanguageModel, ToolDefinition } from "../model/ModelPort.js"
 import type { RunIds } from "../model/runIds.js"
 import type { RunFold } from "../output/RunFold.js"
 import type { Chunk } from "../protocol/Chunk.js"
@@ -50,6 +50,8 @@ export interface Run<in out R> {
   readonly model: LanguageModel
   readonly settings: Settings
   readonly tools: ReadonlyMap<string, Tool<string, R>>
+  /** The tools, as the model is told of them. */
+  readonly definitions: ReadonlyArray<ToolDefinition>
   readonly ids: RunIds
   readonly makeId: (kind: IdKind) => string
   /** What the model is told first; no part of the conversation. */
