@@ -158,7 +158,7 @@ describe("chunks", () => {
 
   it("of one type have names", () => {
     expectTypeOf<Chunk.Of<"error">["payload"]>().toEqualTypeOf<Chunk.PayloadOf<"error">>()
-    expectTypeOf<Facade.ChunkOf<"data-x">["data"]>().toEqualTypeOf<unknown>()
+    expectTypeOf<Facade.ChunkOf<`data-${string}`>["data"]>().toEqualTypeOf<unknown>()
     expectTypeOf<"no-such-type">().not.toExtend<Facade.ChunkType>()
     expectTypeOf<"data-anything">().toExtend<Facade.ChunkType>()
   })
