@@ -159,14 +159,17 @@ export class Agent {
     return new ModelOutput(recorded, abort, runs.log)
   }
 
-  /** Runs to the end. Rejects with the run's error when it failed or was aborted. */
+  /** Runs to the end. Rejects with the run's error when it failed or was aborted; whoever gets it needs no log of it. */
   async generate(messages: Input, options: StreamOptions = {}): Promise<FullOutput> {
-    const output = await this.stream(messages, options)
+    const { onError = ignore } = this.#defaultOptions
+    const output = await this.stream(messages, { onError, ...options })
     const full = await output.getFullOutput()
     const error = failureOf(full)
     if (error !== undefined) throw error
     return full
   }
 }
+
+const ignore = (): void => undefined
 
 const streamFields: ReadonlyArray<string> = [...defaultFields, ...runFields, ...callbackFields]

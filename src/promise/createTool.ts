@@ -118,7 +118,6 @@ export const createTool = <
                 Effect.tryPromise({
                   try: async () => execute(input, toContext(context, runtime)),
                   // What a tool throws is anything; it is told to the model as it is.
-                  // @effect-diagnostics-next-line unknownInEffectCatch:off
                   catch: cause => cause
                 })
               )

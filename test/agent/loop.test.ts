@@ -159,7 +159,9 @@ describe("what a call comes to", () => {
     success: { type: "object", required: ["ok"] },
     execute: () => Effect.succeed({ no: 1 })
   })
-  const broken = Tool.make("broken", { execute: () => Effect.fail(new OutOfRange({ message: "out of range" })) })
+  const broken = Tool.make("broken", {
+    execute: () => Effect.fail(new OutOfRange({ message: "out of range" }))
+  })
   const dying = Tool.make("dying", { execute: () => Effect.die(new TypeError("a defect")) })
   const throwing = Tool.make("throwing", {
     execute: () => {

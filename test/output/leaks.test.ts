@@ -178,7 +178,8 @@ describe("one signal for many runs, one after the other", () => {
       Array.from({ length: 20 }, () => agent.stream("Go!", { abortSignal: signal }))
     )
     await flush()
-    expect(net()).toBe(20)
+    // One for all of them: an engine warns of a signal with many listeners.
+    expect(net()).toBe(1)
     controller.abort("all of you")
     const all = await Promise.all(outputs.map(output => output.getFullOutput()))
     expect(all.map(({ error }) => error?.cause)).toEqual(Array.from({ length: 20 }, () => "all of you"))
