@@ -271,6 +271,28 @@ describe("an abort signal", () => {
     })
   )
 
+  it.effect("fired by a tool that then ends keeps its result, and says that no step follows", () =>
+    Effect.gen(function* () {
+      const controller = new AbortController()
+      const abort = Tool.make("abort", {
+        execute: () =>
+          Effect.sync(() => {
+            controller.abort("enough")
+            return "aborted"
+          })
+      })
+      const model = ScriptedModel.make([[toolCall("c1", "abort", {}), ends("tool-calls")]])
+      const stream = Agent.stream(agentOf(model, [abort]), "go", { abortSignal: controller.signal })
+      const { chunks } = yield* read(stream)
+      expectAborted(chunks, "enough")
+      expect(only(chunks, "tool-result").map(chunk => chunk.payload.result)).toStrictEqual(["aborted"])
+      expect(only(chunks, "step-finish").map(chunk => chunk.payload.stepResult.isContinued)).toStrictEqual([
+        false
+      ])
+      expect(model.requests).toHaveLength(1)
+    })
+  )
+
   it.effect("after the last step has ended changes nothing, between two steps it ends the run", () =>
     Effect.gen(function* () {
       const echo = Tool.make("echo", { execute: () => Effect.succeed("x") })
@@ -367,7 +389,7 @@ describe("interrupting whoever reads the stream", () => {
           return Effect.zipRight(Deferred.succeed(began, undefined), Effect.never).pipe(
             Effect.ensuring(
               Effect.zipRight(
-                Effect.yieldNow(),
+                turns(3),
                 Effect.sync(() => log.push("finalizer"))
               )
             )
@@ -450,9 +472,8 @@ describe("a reader that does not pull", () => {
           [Symbol.asyncIterator]: () => ({
             next: async () => {
               pulls++
-              return pulls > 1_000
-                ? { done: false, value: finish("stop") }
-                : { done: false, value: { type: "text-delta", id: "0", delta: "x" } }
+              if (pulls === 1_000) return { done: false, value: finish("stop") }
+              return { done: pulls > 1_000, value: { type: "text-delta", id: "0", delta: "x" } }
             }
           })
         })

@@ -222,6 +222,12 @@ describe("surrogate pairs", () => {
     expect(answer.text).toBe("\ufffd😀")
   })
 
+  it("that stay alone at the end of one block do not take the words of another", () => {
+    const { answer } = read([think("\ud83d"), text("a"), edge("reasoning-end"), text("b")])
+    answer.close(true)
+    expect(answer.text).toBe("ab")
+  })
+
   const units = fc.array(fc.constantFrom("a", "\ud83d", "\ude00", "😀", '"'), { maxLength: 12 })
 
   it.prop(
