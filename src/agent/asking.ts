@@ -39,6 +39,7 @@ export const ask = <R>(run: Run<R>): Asked => {
   })
   answer.request = { provider: run.model.provider, modelId: run.model.modelId }
   const asked: Asked = { answer, request, outcome: undefined }
+  run.inbox.awaitText()
   const controller = new AbortController()
   const { includeRequestBody = false } = run.settings
   const reading = readAnswer({

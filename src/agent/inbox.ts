@@ -2,9 +2,9 @@
  * Where a run's chunks come together: what the model says, what tools write, what the loop itself tells. One writer's
  * order is kept; there is one reader, the loop.
  *
- * Writing is plain code. A reader that waits is not woken for each chunk: it wakes at the end of the current turn of the
- * event loop, or as soon as the inbox is full, so that a fast model costs one wake-up per batch and a lone chunk waits for
- * no more than that turn.
+ * Writing is plain code. A reader that waits is not woken for each chunk: it wakes for the first word of an answer, at the
+ * end of the current turn of the event loop, or as soon as the inbox is full, so that a fast model costs one wake-up per
+ * batch and a lone chunk waits for no more than that turn.
  */
 import * as Effect from "effect/Effect"
 import type { Chunk } from "../protocol/Chunk.js"
@@ -18,14 +18,22 @@ export class Inbox {
   private turn: ReturnType<typeof setImmediate> | undefined
   private writer: (() => void) | undefined
   private isNotified = false
+  private isTextAwaited = false
   private isClosed = false
+
+  /** An answer begins: its first word is awaited, and does not wait for others. */
+  awaitText(): void {
+    this.isTextAwaited = true
+  }
 
   /** Adds a chunk; dropped when the run is over. */
   readonly push = (chunk: Chunk): void => {
     if (this.isClosed) return
     this.chunks.push(chunk)
     if (this.reader === undefined) return
-    if (this.chunks.length >= capacity) {
+    const isFirstWord = this.isTextAwaited && chunk.type === "text-delta"
+    if (isFirstWord) this.isTextAwaited = false
+    if (isFirstWord || this.chunks.length >= capacity) {
       this.wake()
     } else if (this.turn === undefined) {
       this.turn = setImmediate(this.wake)
