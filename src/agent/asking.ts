@@ -1,10 +1,11 @@
-/** Begins a model call: one fiber reads the answer, and its chunks arrive in the inbox of the run. */
+/** Begins a model call: its chunks arrive in the inbox of the run. */
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Answer from "../model/Answer.js"
 import type { ModelRequest } from "../model/ModelPort.js"
 import type { ModelError } from "../protocol/Errors.js"
-import { readAnswer } from "./reading.js"
-import { fork, type Run } from "./run.js"
+import { startReading } from "./reading.js"
+import { fork, own, type Run } from "./run.js"
 
 /** A model call in progress. */
 export interface Asked {
@@ -26,7 +27,7 @@ const requestOf = <R>(run: Run<R>): ModelRequest => {
   }
 }
 
-/** Begins the next call; its fiber belongs to the run. */
+/** Begins the next call; the run owns what it starts. */
 export const ask = <R>(run: Run<R>): Asked => {
   const request = requestOf(run)
   const answer = Answer.make({
@@ -42,18 +43,27 @@ export const ask = <R>(run: Run<R>): Asked => {
   run.inbox.awaitText()
   const controller = new AbortController()
   const { includeRequestBody = false } = run.settings
-  const reading = readAnswer({
+  const stop = startReading({
     model: run.model,
     request,
     answer,
     inbox: run.inbox,
-    controller,
-    includeRequestBody
+    includeRequestBody,
+    signal: controller.signal,
+    runPromise: effect =>
+      new Promise((resolve, reject) => {
+        const told = Effect.matchCause(effect, {
+          onFailure: cause => reject(Cause.squash(cause)),
+          onSuccess: resolve
+        })
+        fork(run, controller, told)
+      }),
+    onEnd: failure => {
+      release()
+      asked.outcome = { failure }
+      run.inbox.notify()
+    }
   })
-  const settle = (failure: ModelError | undefined): void => {
-    asked.outcome = { failure }
-    run.inbox.notify()
-  }
-  fork(run, controller, Effect.match(reading, { onFailure: settle, onSuccess: () => settle(undefined) }))
+  const release = own(run, { controller, stop })
   return asked
 }

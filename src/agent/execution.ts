@@ -1,6 +1,6 @@
 /** The tool calls of one step: each a fiber, so many at once, outcomes told as they come. */
 import * as Effect from "effect/Effect"
-import type * as Exit from "effect/Exit"
+import * as Exit from "effect/Exit"
 import type { AnsweredCall } from "../model/Answer.js"
 import { InvalidToolArguments, ToolNotFound } from "../protocol/Errors.js"
 import type { Message, ToolMessage } from "../protocol/Message.js"
@@ -66,7 +66,11 @@ export class Execution<R> {
       this.run.inbox.notify()
     }
     const executing = Effect.suspend(() => execute(call.input, this.context(call, controller)))
-    fork(this.run, controller, Effect.map(Effect.exit(executing), settle))
+    const settled = Effect.matchCause(executing, {
+      onFailure: cause => settle(Exit.failCause(cause)),
+      onSuccess: value => settle(Exit.succeed(value))
+    })
+    fork(this.run, controller, settled)
   }
 
   private context(call: AnsweredCall, controller: AbortController): ToolContext {

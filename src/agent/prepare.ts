@@ -15,7 +15,7 @@ import { defaultFields, refuseUnknown, runFields, settingsOf, toolsByName } from
 import { type Agent, type RequirementsOf, toolsOf } from "./definition.js"
 import { Inbox } from "./inbox.js"
 import type { RunOptions } from "./RunOptions.js"
-import { type Run, type RunControl, stopFibers } from "./run.js"
+import { type Run, type RunControl, stopRunning } from "./run.js"
 
 /** Runs plain code that throws `InvalidConfiguration`. */
 const checked = <A>(check: () => A): Effect.Effect<A, InvalidConfiguration> =>
@@ -110,17 +110,18 @@ export const prepare = Effect.fnUntraced(function* <R, Tools extends ReadonlyArr
     },
     // Whoever makes a run ready may not be interrupted meanwhile; what the run starts may.
     runFork: Runtime.runFork(Runtime.enableRuntimeFlag(runtime, RuntimeFlags.Interruption)),
-    fibers: new Map(),
+    running: new Set(),
     close: Effect.suspend(() => {
       release()
       inbox.close()
-      if (run.fibers.size === 0) return Effect.void
-      stopFibers(run)
-      return Fiber.awaitAll(run.fibers.keys())
+      if (run.running.size === 0) return Effect.void
+      const fibers = Array.from(run.running, ({ fiber }) => fiber ?? [])
+      stopRunning(run)
+      return Fiber.awaitAll(fibers.flat())
     })
   }
   control.onAbort(() => {
-    stopFibers(run)
+    stopRunning(run)
     inbox.notify()
   })
   return run

@@ -1,5 +1,4 @@
-/** Reads one model answer, from the call to its last part, inside one async boundary: nothing here runs per part but plain code. */
-import * as Cause from "effect/Cause"
+/** Reads one model answer, from the call to its last part: nothing here runs per part but plain code. */
 import * as Effect from "effect/Effect"
 import type { Answer } from "../model/Answer.js"
 import { describe } from "../model/failureInfo.js"
@@ -48,41 +47,6 @@ const pump = async (
   }
 }
 
-const drain = (begun: ModelAnswer, { answer, inbox }: Reading): Effect.Effect<void, unknown> =>
-  Effect.async(resume => {
-    const elements = open(begun.source)
-    let isStopped = false
-    let lastTurn: ReturnType<typeof setImmediate> | undefined
-    const stop = (): void => {
-      isStopped = true
-      elements.cancel()
-    }
-    const end = (outcome: Effect.Effect<void, unknown>): void => {
-      clearImmediate(lastTurn)
-      resume(outcome)
-    }
-    const isOver = (): boolean => {
-      if (answer.failure !== undefined && !isStopped) stop()
-      // A provider may send usage after the finish part, but an answer that is complete waits for nothing.
-      if (answer.finished !== undefined && lastTurn === undefined) {
-        lastTurn = setImmediate(() => {
-          stop()
-          end(Effect.void)
-        })
-      }
-      return isStopped
-    }
-    pump(elements, begun.normalize, answer, inbox, isOver).then(
-      () => end(Effect.void),
-      // What breaks behind the finish part breaks nothing.
-      (cause: unknown) => end(answer.finished === undefined ? Effect.fail(cause) : Effect.void)
-    )
-    return Effect.sync(() => {
-      clearImmediate(lastTurn)
-      stop()
-    })
-  })
-
 const streamFailure = (model: LanguageModel, cause: unknown): ModelError =>
   cause instanceof ModelError
     ? cause
@@ -126,29 +90,68 @@ export interface Reading {
   readonly request: ModelRequest
   readonly answer: Answer
   readonly inbox: Inbox
-  /** Stops the provider. Whoever interrupts the reading fires it. */
-  readonly controller: AbortController
   readonly includeRequestBody: boolean
+  /** Runs the Effect of a model that answers with one; the promise is for its end, unless it is interrupted. */
+  readonly runPromise: <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
+  readonly signal: AbortSignal
+  /** Called once, unless the reading is stopped: when everything of the answer is in the inbox. */
+  readonly onEnd: (failure: ModelError | undefined) => void
+}
+
+const begin = async ({ model, request, runPromise, signal }: Reading): Promise<ModelAnswer> => {
+  const begun = model.answer(request, signal)
+  return Effect.isEffect(begun) ? runPromise(begun) : begun
 }
 
 /**
- * One call of a model, read into `answer` up to its end. Fails when the model does, when it reports an error in the middle
- * of its answer, and when the answer ends without a finish or in the middle of a call; one that dies has failed.
- * Interrupting it stops the reading at once, also when the provider ignores its signal.
+ * Reads one call of a model into its answer, up to the end, and returns how to stop that. Fails when the model does, when
+ * it reports an error in the middle of its answer, and when the answer ends without a finish or in the middle of a call.
+ * Stopping takes effect at once, also when the provider ignores its signal; what it sends later is dropped.
+ *
+ * Promises and not fibers: this is what runs for every token.
  */
-export const readAnswer = (reading: Reading): Effect.Effect<void, ModelError> => {
-  const { answer, controller, includeRequestBody, model, request } = reading
-  return Effect.suspend(() => model.answer(request, controller.signal)).pipe(
-    Effect.flatMap(begun => {
-      if (includeRequestBody && begun.requestBody !== undefined) {
-        answer.request = { ...answer.request, body: begun.requestBody }
-      }
-      if (begun.responseHeaders !== undefined) answer.response = { headers: begun.responseHeaders }
-      return drain(begun, reading)
-    }),
-    Effect.matchCauseEffect({
-      onFailure: cause => Effect.fail(streamFailure(model, Cause.squash(cause))),
-      onSuccess: () => failureOf(model, answer) ?? Effect.void
-    })
+export const startReading = (reading: Reading): (() => void) => {
+  const { answer, includeRequestBody, inbox, model } = reading
+  let elements: Elements | undefined
+  let isStopped = false
+  let isEnded = false
+  let lastTurn: ReturnType<typeof setImmediate> | undefined
+  const stop = (): void => {
+    isStopped = true
+    clearImmediate(lastTurn)
+    elements?.cancel()
+  }
+  const end = (failure: ModelError | undefined): void => {
+    clearImmediate(lastTurn)
+    if (isStopped || isEnded) return
+    isEnded = true
+    reading.onEnd(failure)
+  }
+  const isOver = (): boolean => {
+    // A provider may send usage after the finish part, but an answer that is complete waits for nothing.
+    if (answer.finished !== undefined && lastTurn === undefined) {
+      lastTurn = setImmediate(() => {
+        end(failureOf(model, answer))
+        stop()
+      })
+    }
+    return isStopped || answer.failure !== undefined
+  }
+  const read = async (): Promise<void> => {
+    const begun = await begin(reading)
+    elements = open(begun.source)
+    if (isStopped) return elements.cancel()
+    if (includeRequestBody && begun.requestBody !== undefined) {
+      answer.request = { ...answer.request, body: begun.requestBody }
+    }
+    if (begun.responseHeaders !== undefined) answer.response = { headers: begun.responseHeaders }
+    await pump(elements, begun.normalize, answer, inbox, isOver)
+    if (answer.failure !== undefined) elements.cancel()
+  }
+  read().then(
+    () => end(failureOf(model, answer)),
+    // What breaks behind the finish part breaks nothing.
+    cause => end(answer.finished === undefined ? streamFailure(model, cause) : failureOf(model, answer))
   )
+  return stop
 }

@@ -68,14 +68,30 @@ export interface Run<in out R> {
   readonly fold: RunFold
   /** Starts a fiber of the run at once, on this stack. See {@link fork}. */
   readonly runFork: (effect: Effect.Effect<void, never, R>) => Fiber.RuntimeFiber<void>
-  /** The fibers that are running, each with what tells the world outside of Effect to stop. */
-  readonly fibers: Map<Fiber.RuntimeFiber<void>, AbortController>
+  /** What is running and has to be stopped with the run. */
+  readonly running: Set<Running>
   /** Stops what is running, waits for that, and lets go of everything outside. */
   readonly close: Effect.Effect<unknown>
 }
 
 /** The reason of signals that nobody gave one: made once, as a `DOMException` takes its stack when it is made. */
 const unwanted = new DOMException("The run is over.", "AbortError")
+
+/** Something that a run has started: told to stop by its signal, and stopped, whether it listens or not. */
+export interface Running {
+  readonly controller: AbortController
+  readonly stop: () => void
+  /** What a run that is closed waits for; a model call is just left. */
+  readonly fiber?: Fiber.RuntimeFiber<void>
+}
+
+/** Keeps what has been started; the function that is returned lets go of it. */
+export const own = <R>(run: Run<R>, running: Running): (() => void) => {
+  run.running.add(running)
+  // It may have aborted the run before anybody knew of it.
+  if (run.control.aborted !== undefined) stopRunning(run)
+  return () => run.running.delete(running)
+}
 
 /** Starts a fiber that the run owns. The signal of its controller fires when the run stops it. */
 export const fork = <R>(
@@ -85,19 +101,17 @@ export const fork = <R>(
 ): void => {
   const fiber = run.runFork(effect)
   if (fiber.unsafePoll() !== null) return
-  run.fibers.set(fiber, controller)
-  fiber.addObserver(() => run.fibers.delete(fiber))
-  // It may have aborted the run before anybody knew of it.
-  if (run.control.aborted !== undefined) stopFibers(run)
+  const release = own(run, { controller, fiber, stop: () => fiber.unsafeInterruptAsFork(FiberId.none) })
+  fiber.addObserver(release)
 }
 
 /**
  * Stops what the run has running, and does not wait for it: a tool may ignore that, and the scope of the run waits for it.
  */
-export const stopFibers = <R>(run: Run<R>): void => {
+export const stopRunning = <R>(run: Run<R>): void => {
   const reason = run.control.aborted?.reason ?? unwanted
-  for (const [fiber, controller] of run.fibers) {
+  for (const { controller, stop } of run.running) {
     controller.abort(reason)
-    fiber.unsafeInterruptAsFork(FiberId.none)
+    stop()
   }
 }

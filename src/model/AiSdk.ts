@@ -4,7 +4,6 @@
  *
  * @since 0.1.0
  */
-import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import { InvalidConfiguration, ModelError } from "../protocol/Errors.js"
 import { normalize } from "./aiSdkParts.js"
@@ -64,32 +63,8 @@ const settingOptions = ({ settings = {}, providerOptions }: ModelRequest): Parti
   ...(providerOptions === undefined ? {} : { providerOptions })
 })
 
-const nothing = (): void => undefined
-
-/** Ends a stream that nobody reads. A locked one belongs to its reader. */
-const discard = (stream: ReadableStream<unknown>): void => {
-  if (!stream.locked) stream.cancel().catch(nothing)
-}
-
 const isStreamResult = (result: unknown): boolean =>
   Predicate.hasProperty(result, "stream") && Predicate.hasProperty(result.stream, "getReader")
-
-/** Begins a call. Interruption does not wait for a provider that ignores its signal; a stream that comes later is cancelled. */
-const begin = (model: AiSdkModel, options: AiSdkCallOptions): Effect.Effect<AiSdkStreamResult, ModelError> =>
-  Effect.async<AiSdkStreamResult, ModelError>(resume => {
-    let isWanted = true
-    // Inside a promise, a `doStream` that throws before it returns one is a rejection like any other.
-    new Promise<AiSdkStreamResult>(resolve => resolve(model.doStream(options)))
-      .then(result => {
-        if (!isStreamResult(result)) throw new TypeError("The provider answered without a stream.")
-        if (isWanted) resume(Effect.succeed(result))
-        else discard(result.stream)
-      })
-      .catch(cause => resume(Effect.fail(requestFailure(model, cause))))
-    return Effect.sync(() => {
-      isWanted = false
-    })
-  })
 
 const requestFailure = ({ provider, modelId }: AiSdkModel, cause: unknown): ModelError =>
   new ModelError({ reason: "request", provider, modelId, ...describe(cause), cause })
@@ -118,9 +93,8 @@ const check = (model: unknown): void => {
  * An AI SDK language model as a {@link LanguageModel}. Throws `InvalidConfiguration` when the model implements none of the
  * specifications V2, V3 and V4.
  *
- * `answer` fails with a `ModelError` of reason `request` when `doStream` throws or rejects; what goes wrong later is for
- * the reader of the answer: an `error` part, or a source that fails. Interruption takes effect at once, whatever the
- * provider makes of its abort signal: a stream that it hands over too late is cancelled.
+ * `answer` rejects with a `ModelError` of reason `request` when `doStream` throws or rejects; what goes wrong later is for
+ * the reader of the answer: an `error` part, or a source that fails.
  *
  * When the provider's body ends too early, what comes depends on the provider package: an `error` part and a `finish`
  * with reason `error`; a `finish` with reason `other` whose `rawReason` is absent or `interrupted`; or no `finish`.
@@ -132,15 +106,20 @@ export const make = (model: AiSdkModel): LanguageModel => {
   check(model)
   const { provider, modelId, specificationVersion } = model
   const prompt = makePrompt(specificationVersion, provider)
-  const answer = (request: ModelRequest, abortSignal: AbortSignal) =>
-    Effect.suspend(() =>
-      begin(model, {
+  const answer = async (request: ModelRequest, abortSignal: AbortSignal): Promise<ModelAnswer> => {
+    try {
+      const result = await model.doStream({
         ...settingOptions(request),
         ...toolOptions(request),
         prompt: prompt(request.messages),
         includeRawChunks: request.includeRawChunks,
         abortSignal
       })
-    ).pipe(Effect.map(answerOf))
+      if (!isStreamResult(result)) throw new TypeError("The provider answered without a stream.")
+      return answerOf(result)
+    } catch (cause) {
+      throw requestFailure(model, cause)
+    }
+  }
   return { provider, modelId, answer }
 }

@@ -66,9 +66,10 @@ export interface ModelAnswer {
 }
 
 /**
- * A language model. `answer` is interruptible at any time. Its signal fires when the answer is not wanted any more, while
- * it is asked for or while it is read; then the provider must stop. It does not fire after an answer that was read to its
- * end.
+ * A language model. `answer` begins an answer, as an Effect or as a promise; a promise may reject with a `ModelError` or
+ * with anything. Its signal fires when the answer is not wanted any more, while it is asked for or while it is read: then
+ * the provider must stop. Nobody waits for that, and the source of an answer that comes too late is cancelled. It does not
+ * fire after an answer that was read to its end.
  *
  * @since 0.1.0
  * @category models
@@ -77,5 +78,8 @@ export interface LanguageModel {
   /** As the provider calls itself, for example `openai.responses`. */
   readonly provider: string
   readonly modelId: string
-  readonly answer: (request: ModelRequest, signal: AbortSignal) => Effect.Effect<ModelAnswer, ModelError>
+  readonly answer: (
+    request: ModelRequest,
+    signal: AbortSignal
+  ) => Effect.Effect<ModelAnswer, ModelError> | Promise<ModelAnswer>
 }

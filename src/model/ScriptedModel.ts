@@ -12,7 +12,7 @@ import { ModelError } from "../protocol/Errors.js"
 import type { AnswerReason } from "../protocol/FinishReason.js"
 import * as Usage from "../protocol/tokens.js"
 import type * as ModelPart from "./ModelPart.js"
-import type { LanguageModel, ModelRequest } from "./ModelPort.js"
+import type { LanguageModel, ModelAnswer, ModelRequest } from "./ModelPort.js"
 
 /** Waits by the clock of the run before the next part. @since 0.1.0 @category models */
 export interface Pause {
@@ -33,6 +33,7 @@ export type Turn = ReadonlyArray<ScriptPart> | ((request: ModelRequest) => Reado
 
 /** A scripted model, and what it was asked. @since 0.1.0 @category models */
 export interface ScriptedModel extends LanguageModel {
+  readonly answer: (request: ModelRequest) => Effect.Effect<ModelAnswer, ModelError>
   /** Every request so far, in order. */
   readonly requests: ReadonlyArray<ModelRequest>
   /** Turns that nobody has asked for yet. */

@@ -69,28 +69,23 @@ const makeCall = <A, E, R>(
   input: ToolSchema.ToolSchema<A>,
   success: ToolSchema.ToolSchema<unknown> | undefined,
   execute: (input: A, context: ToolContext) => Effect.Effect<unknown, E, R>
-) =>
-  Effect.fnUntraced(function* (args: unknown, context: ToolContext) {
-    const decoded = yield* Effect.mapError(
-      input.decode(args),
-      ({ message }) =>
-        new InvalidToolArguments({
-          toolName: name,
-          message: `Invalid arguments for tool "${name}": ${message}`
-        })
-    )
-    const value: unknown = yield* execute(decoded, context)
+) => {
+  const wrongArguments = ({ message }: ToolSchema.InvalidValue) =>
+    new InvalidToolArguments({ toolName: name, message: `Invalid arguments for tool "${name}": ${message}` })
+  const wrongOutput = ({ message }: ToolSchema.InvalidValue) =>
+    new InvalidToolOutput({ toolName: name, message: `Tool "${name}" returned a wrong output: ${message}` })
+  const checked = (value: unknown) =>
     // A value that says of itself that it is an error is no output: the schema describes outputs.
-    if (success === undefined || isErrorValue(value)) return value
-    return yield* Effect.mapError(
-      success.encode(value),
-      ({ message }) =>
-        new InvalidToolOutput({
-          toolName: name,
-          message: `Tool "${name}" returned a wrong output: ${message}`
-        })
+    success === undefined || isErrorValue(value)
+      ? Effect.succeed(value)
+      : Effect.mapError(success.encode(value), wrongOutput)
+  return (args: unknown, context: ToolContext): Effect.Effect<unknown, unknown, R> => {
+    const executed = Effect.flatMap(Effect.mapError(input.decode(args), wrongArguments), decoded =>
+      execute(decoded, context)
     )
-  })
+    return success === undefined ? executed : Effect.flatMap(executed, checked)
+  }
+}
 
 /** Whether a value says of itself that it is an error, as results of the Model Context Protocol do. @since 0.1.0 @category guards */
 export const isErrorValue = (value: unknown): value is { readonly isError: true } =>

@@ -6,6 +6,7 @@ import { ScriptedModel } from "eddy/testing"
 import { Context, Data, Deferred, Effect, Exit, Layer, Schema, Stream } from "effect"
 import { z } from "zod"
 import { expectGrammar } from "../support/grammar.js"
+import { begin } from "../support/readAnswer.js"
 import { call, chunksOf, finish, finishOf, modelOf, only, read, textOf, types } from "./kit.js"
 
 const { finish: ends, text, toolCall } = ScriptedModel
@@ -902,7 +903,7 @@ describe("what the model is asked", () => {
       const sending: LanguageModel.LanguageModel = {
         ...model,
         answer: (request, signal) =>
-          Effect.map(model.answer(request, signal), answer => ({
+          Effect.map(begin(model, request, signal), answer => ({
             ...answer,
             requestBody: { secret: "prompt" },
             responseHeaders: { "x-id": "1" }

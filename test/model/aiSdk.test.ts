@@ -3,13 +3,14 @@
  * interrupted, and what becomes of every part of every specification.
  */
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, FastCheck, Fiber, Option } from "effect"
+import { Agent } from "eddy"
+import { Deferred, Effect, Exit, FastCheck, Fiber, Option, Stream } from "effect"
 import * as AiSdk from "../../src/model/AiSdk.js"
 import { normalize } from "../../src/model/aiSdkParts.js"
 import type { LanguageModel, ModelRequest } from "../../src/model/ModelPort.js"
 import { InvalidConfiguration } from "../../src/protocol/Errors.js"
 import type { Message } from "../../src/protocol/Message.js"
-import { readAll, request, withSignal } from "../support/readAnswer.js"
+import { begin, readAll, request, withSignal } from "../support/readAnswer.js"
 
 type Version = AiSdk.AiSdkModel["specificationVersion"]
 
@@ -47,7 +48,7 @@ const sent = (version: Version, asked: Partial<ModelRequest>) =>
   })
 
 /** An answer that nobody reads; its signal fires when it is interrupted. */
-const answerOf = (model: LanguageModel) => withSignal(signal => model.answer(request(), signal))
+const answerOf = (model: LanguageModel) => withSignal(signal => begin(model, request(), signal))
 
 const failureOf = (doStream: AiSdk.AiSdkModel["doStream"]) =>
   Effect.flip(answerOf(AiSdk.make(modelOf(doStream))))
@@ -366,10 +367,11 @@ describe("interruption", () => {
     return { asked, gate, cancelled, model }
   })
 
-  it.live("does not wait for a deaf provider, and cancels the stream that comes too late", () =>
+  it.live("is not waited for when it is deaf, and the stream that comes too late is cancelled", () =>
     Effect.gen(function* () {
       const { asked, cancelled, gate, model } = yield* deaf
-      const fiber = yield* Effect.fork(answerOf(model))
+      const reading = Effect.fork(Stream.runDrain(Agent.stream(Agent.make({ id: "deaf", model }), "Hello?")))
+      const fiber = yield* reading
       const signal = yield* Deferred.await(asked)
       expect(signal.aborted).toBe(false)
       yield* Effect.timeout(Fiber.interrupt(fiber), "1 second")
@@ -384,7 +386,7 @@ describe("interruption", () => {
       const { asked, gate, model } = yield* deaf
       yield* Deferred.succeed(gate, undefined)
       const controller = new AbortController()
-      const { source } = yield* model.answer(request(), controller.signal)
+      const { source } = yield* begin(model, request(), controller.signal)
       expect(yield* Deferred.await(asked)).toBe(controller.signal)
       expect(source).toBeInstanceOf(ReadableStream)
       expect("locked" in source && source.locked).toBe(false)
@@ -396,7 +398,7 @@ describe("interruption", () => {
       const controller = new AbortController()
       const model = AiSdk.make(modelOf(async ({ abortSignal }) => Promise.reject(abortSignal?.reason)))
       controller.abort(new Error("enough"))
-      const error = yield* Effect.flip(model.answer(request(), controller.signal))
+      const error = yield* Effect.flip(begin(model, request(), controller.signal))
       expect(error).toMatchObject({ reason: "request", message: "enough" })
     })
   )

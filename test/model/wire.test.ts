@@ -8,7 +8,7 @@ import type { ModelPart } from "../../src/model/ModelPart.js"
 import type { LanguageModel, ModelRequest } from "../../src/model/ModelPort.js"
 import type { Message } from "../../src/protocol/Message.js"
 import * as Models from "../support/aiSdkModels.js"
-import { elements, readAll, request, withSignal } from "../support/readAnswer.js"
+import { begin, elements, readAll, request, withSignal } from "../support/readAnswer.js"
 import * as Server from "../support/transcriptServer.js"
 import { anthropic, chat, gemini, refusals, responses, signatures } from "../support/transcripts.js"
 
@@ -405,7 +405,7 @@ describe("interruption", () => {
       server.play({ body, bytes: Math.floor(body.length * 0.7), end: "hang" })
       const reading = yield* Deferred.make<void>()
       const fiber = yield* withSignal(signal =>
-        Effect.flatMap(makeModel(server.url).answer(request({ tools }), signal), answer =>
+        Effect.flatMap(begin(makeModel(server.url), request({ tools }), signal), answer =>
           Stream.runForEach(elements(answer), element =>
             answer.normalize(element)?.type === "text-delta"
               ? Deferred.succeed(reading, undefined)

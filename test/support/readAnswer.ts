@@ -2,7 +2,7 @@
 import { Effect, Stream } from "effect"
 import type { ModelPart } from "../../src/model/ModelPart.js"
 import type { LanguageModel, ModelAnswer, ModelRequest } from "../../src/model/ModelPort.js"
-import type { ModelError } from "../../src/protocol/Errors.js"
+import { ModelError } from "../../src/protocol/Errors.js"
 import * as Message from "../../src/protocol/Message.js"
 
 export interface Read {
@@ -27,6 +27,24 @@ export const withSignal = <A, E, R>(
     return Effect.onInterrupt(use(controller.signal), () => Effect.sync(() => controller.abort()))
   })
 
+/** Begins an answer as an Effect, whatever the model begins it as. */
+export const begin = (
+  model: LanguageModel,
+  asked: ModelRequest,
+  signal: AbortSignal
+): Effect.Effect<ModelAnswer, ModelError> =>
+  Effect.suspend(() => {
+    const begun = model.answer(asked, signal)
+    if (Effect.isEffect(begun)) return begun
+    return Effect.tryPromise({
+      try: () => begun,
+      catch: cause => {
+        if (cause instanceof ModelError) return cause
+        throw cause
+      }
+    })
+  })
+
 /** The elements of an answer; interruption cancels the source. */
 export const elements = (answer: ModelAnswer): Stream.Stream<unknown, { readonly failure: unknown }> => {
   const { source } = answer
@@ -43,7 +61,7 @@ export const readAll = (
 ): Effect.Effect<Read, ModelError> =>
   withSignal(signal =>
     Effect.gen(function* () {
-      const answer = yield* model.answer(asked, signal)
+      const answer = yield* begin(model, asked, signal)
       const parts: Array<ModelPart> = []
       const failed = yield* Stream.runForEach(elements(answer), element =>
         Effect.sync(() => {

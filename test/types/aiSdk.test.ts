@@ -33,7 +33,9 @@ describe("AiSdkModel", () => {
 
   it("becomes a model that fails with ModelError and needs nothing but a signal", () => {
     expectTypeOf(AiSdk.make).returns.toEqualTypeOf<LanguageModel>()
-    expectTypeOf<LanguageModel["answer"]>().returns.toEqualTypeOf<Effect.Effect<ModelAnswer, ModelError>>()
+    expectTypeOf<LanguageModel["answer"]>().returns.toEqualTypeOf<
+      Effect.Effect<ModelAnswer, ModelError> | Promise<ModelAnswer>
+    >()
     expectTypeOf<LanguageModel["answer"]>().parameter(1).toEqualTypeOf<AbortSignal>()
   })
 })
