@@ -56,7 +56,7 @@ export const ask = <R>(run: Run<R>): Asked => {
           onFailure: cause => reject(Cause.squash(cause)),
           onSuccess: resolve
         })
-        fork(run, controller, told)
+        fork(run, told)
       }),
     onEnd: failure => {
       release()
@@ -64,6 +64,11 @@ export const ask = <R>(run: Run<R>): Asked => {
       run.inbox.notify()
     }
   })
-  const release = own(run, { controller, stop })
+  const release = own(run, {
+    stop: reason => {
+      controller.abort(reason)
+      stop()
+    }
+  })
   return asked
 }

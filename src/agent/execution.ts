@@ -58,22 +58,34 @@ export class Execution<R> {
   }
 
   private start(call: AnsweredCall, execute: Execute<R>): void {
-    const controller = new AbortController()
+    // Made when the tool asks for its signal: most do not.
+    let controller: AbortController | undefined
+    let stopped: { readonly reason: unknown } | undefined
+    const signal = (): AbortSignal => {
+      controller ??= new AbortController()
+      // A tool that goes on although it was stopped may ask late.
+      if (stopped !== undefined) controller.abort(stopped.reason)
+      return controller.signal
+    }
+    const tell = (reason: unknown): void => {
+      stopped = { reason }
+      controller?.abort(reason)
+    }
     this.running.add(call)
     const settle = (exit: Exit.Exit<unknown, unknown>): void => {
       this.running.delete(call)
       this.settle(call, ToolOutcome.fromExit(call.chunk, exit))
       this.run.inbox.notify()
     }
-    const executing = Effect.suspend(() => execute(call.input, this.context(call, controller)))
+    const executing = Effect.suspend(() => execute(call.input, this.context(call, signal)))
     const settled = Effect.matchCause(executing, {
       onFailure: cause => settle(Exit.failCause(cause)),
       onSuccess: value => settle(Exit.succeed(value))
     })
-    fork(this.run, controller, settled)
+    fork(this.run, settled, tell)
   }
 
-  private context(call: AnsweredCall, controller: AbortController): ToolContext {
+  private context(call: AnsweredCall, signal: () => AbortSignal): ToolContext {
     const { agentId, emit, runId } = this.run
     const { toolCallId, toolName } = call.chunk.payload
     const whileRunning = (write: () => void): Effect.Effect<void> =>
@@ -87,7 +99,9 @@ export class Execution<R> {
       runId,
       toolCallId,
       toolName,
-      abortSignal: controller.signal,
+      get abortSignal() {
+        return signal()
+      },
       messages: this.messages,
       write: output =>
         whileRunning(() =>

@@ -55,20 +55,32 @@ export class Inbox {
   }
 
   /**
-   * Done when there is a chunk, or something has happened since it was last done. Forgets here and not in {@link take}:
-   * what happens while the reader looks is news, also a model that fails or a tool that is done at once.
+   * Whether there is a chunk, or something has happened since the last answer; when not, `reader` is called once, as soon as
+   * there is. Forgets here and not in {@link take}: what happens while the reader looks is news, also a model that fails or
+   * a tool that is done at once.
    */
-  readonly arrived: Effect.Effect<void> = Effect.async(resume => {
-    const answer = (): void => {
+  hasNews(reader: () => void): boolean {
+    if (this.chunks.length > 0 || this.isNotified) {
       this.isNotified = false
-      resume(Effect.void)
+      return true
     }
-    if (this.chunks.length > 0 || this.isNotified) return answer()
-    this.reader = answer
-    return Effect.sync(() => {
-      this.reader = undefined
-      this.wake()
-    })
+    this.reader = reader
+    return false
+  }
+
+  /** The reader waits no longer. */
+  leave(): void {
+    this.reader = undefined
+    this.wake()
+  }
+
+  /** Done when there is news. */
+  readonly arrived: Effect.Effect<void> = Effect.async(resume => {
+    const look = (): void => {
+      if (this.hasNews(look)) resume(Effect.void)
+    }
+    look()
+    return Effect.sync(() => this.leave())
   })
 
   /** Everything that is there. */

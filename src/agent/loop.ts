@@ -108,7 +108,7 @@ const decide = <R>(run: Run<R>, answer: Answer): State<R> => {
     run.inbox.notify()
   }
   const deciding = firstTrue(run.settings.stopWhen, { steps })
-  fork(run, new AbortController(), Effect.map(Effect.exit(deciding), settle))
+  fork(run, Effect.map(Effect.exit(deciding), settle))
   return decided(run, { _tag: "Deciding", answer, decision })
 }
 
@@ -229,22 +229,35 @@ export const advance = <R>(
 /** Where every run begins. */
 export const start: Extract<State<never>, { readonly _tag: "Opening" }> = { _tag: "Opening" }
 
-/**
- * Drives a run without a stream around it, for one reader that takes whole batches: `write` gets each, and the run goes on
- * when the effect it returns is done.
- */
-export const drive = <R>(
-  run: Run<R>,
-  write: (chunks: ReadonlyArray<Chunk>) => Effect.Effect<void>
-): Effect.Effect<void> => {
-  let state: State<R> = start
-  return Effect.whileLoop({
-    while: () => state._tag !== "Ended",
-    body: () =>
-      Effect.flatMap(advance(run, state), ([chunks, next]) => {
-        state = next
-        return write(chunks)
-      }),
-    step: () => undefined
-  })
+/** Who takes what a run tells. */
+export interface Writer {
+  readonly write: (chunks: ReadonlyArray<Chunk>) => void
+  /** Whether the run may go on; when not, `resume` is called once, as soon as it may. */
+  readonly mayGoOn: (resume: () => void) => boolean
 }
+
+/**
+ * Drives a run without a stream around it: the same states, moved by plain code inside one async boundary. Interrupting it
+ * leaves the run where it is.
+ */
+export const drive = <R>(run: Run<R>, { mayGoOn, write }: Writer): Effect.Effect<void> =>
+  Effect.async(resume => {
+    let state: State<R> = start
+    let isLeft = false
+    const go = (): void => {
+      try {
+        while (!isLeft && mayGoOn(go) && (!mustWait(state) || run.inbox.hasNews(go))) {
+          state = transition(run, state)
+          write(run.inbox.take())
+          if (state._tag === "Ended") return resume(Effect.void)
+        }
+      } catch (defect) {
+        resume(Effect.die(defect))
+      }
+    }
+    go()
+    return Effect.sync(() => {
+      isLeft = true
+      run.inbox.leave()
+    })
+  })

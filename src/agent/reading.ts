@@ -30,23 +30,6 @@ const open = (source: ModelAnswer["source"]): Elements => {
   }
 }
 
-/** Hands every element to the answer, and stays at most an inbox ahead of its reader, until the source has ended. */
-const pump = async (
-  elements: Elements,
-  normalize: ModelAnswer["normalize"],
-  answer: Answer,
-  inbox: Inbox,
-  isOver: () => boolean
-): Promise<void> => {
-  while (!isOver()) {
-    const element = await elements.next()
-    if (element.done === true || isOver()) return
-    const part = normalize(element.value)
-    if (part !== undefined) answer.accept(part)
-    if (inbox.isFull) await inbox.drained()
-  }
-}
-
 const streamFailure = (model: LanguageModel, cause: unknown): ModelError =>
   cause instanceof ModelError
     ? cause
@@ -145,7 +128,14 @@ export const startReading = (reading: Reading): (() => void) => {
       answer.request = { ...answer.request, body: begun.requestBody }
     }
     if (begun.responseHeaders !== undefined) answer.response = { headers: begun.responseHeaders }
-    await pump(elements, begun.normalize, answer, inbox, isOver)
+    // Stays at most an inbox ahead of its reader.
+    while (!isOver()) {
+      const element = await elements.next()
+      if (element.done === true || isStopped) return
+      const part = begun.normalize(element.value)
+      if (part !== undefined) answer.accept(part)
+      if (inbox.isFull) await inbox.drained()
+    }
     if (answer.failure !== undefined) elements.cancel()
   }
   read().then(

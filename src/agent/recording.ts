@@ -37,9 +37,9 @@ export const record = <R, const Tools extends ReadonlyArray<Tool.Any> = []>(
     const recorded = RunRecord.make(prepared.runId, observe)
     // A run that waits for a reader would not notice.
     control.onAbort(() => recorded.log.wantAll())
-    const going = drive(prepared, chunks => {
-      recorded.write(chunks)
-      return recorded.log.hasDemand() ? Effect.void : recorded.demand
+    const going = drive(prepared, {
+      write: chunks => recorded.write(chunks),
+      mayGoOn: resume => recorded.mayGoOn(resume)
     }).pipe(
       Effect.onExit(exit => {
         recorded.end(exit)

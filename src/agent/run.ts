@@ -77,10 +77,10 @@ export interface Run<in out R> {
 /** The reason of signals that nobody gave one: made once, as a `DOMException` takes its stack when it is made. */
 const unwanted = new DOMException("The run is over.", "AbortError")
 
-/** Something that a run has started: told to stop by its signal, and stopped, whether it listens or not. */
+/** Something that a run has started, and that can be stopped, whether it listens or not. */
 export interface Running {
-  readonly controller: AbortController
-  readonly stop: () => void
+  /** Tells it, with this reason, and stops it. */
+  readonly stop: (reason: unknown) => void
   /** What a run that is closed waits for; a model call is just left. */
   readonly fiber?: Fiber.RuntimeFiber<void>
 }
@@ -93,15 +93,19 @@ export const own = <R>(run: Run<R>, running: Running): (() => void) => {
   return () => run.running.delete(running)
 }
 
-/** Starts a fiber that the run owns. The signal of its controller fires when the run stops it. */
+/** Starts a fiber that the run owns. `tell` hears the reason when the run stops it. */
 export const fork = <R>(
   run: Run<R>,
-  controller: AbortController,
-  effect: Effect.Effect<void, never, R>
+  effect: Effect.Effect<void, never, R>,
+  tell: (reason: unknown) => void = () => undefined
 ): void => {
   const fiber = run.runFork(effect)
   if (fiber.unsafePoll() !== null) return
-  const release = own(run, { controller, fiber, stop: () => fiber.unsafeInterruptAsFork(FiberId.none) })
+  const stop = (reason: unknown): void => {
+    tell(reason)
+    fiber.unsafeInterruptAsFork(FiberId.none)
+  }
+  const release = own(run, { fiber, stop })
   fiber.addObserver(release)
 }
 
@@ -110,8 +114,5 @@ export const fork = <R>(
  */
 export const stopRunning = <R>(run: Run<R>): void => {
   const reason = run.control.aborted?.reason ?? unwanted
-  for (const { controller, stop } of run.running) {
-    controller.abort(reason)
-    stop()
-  }
+  for (const { stop } of run.running) stop(reason)
 }

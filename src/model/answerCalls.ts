@@ -54,6 +54,10 @@ const flag = (isProviderExecuted: boolean) => (isProviderExecuted ? { providerEx
 /** What the model is told of arguments that were no JSON: providers insist on a value. */
 const malformedInput = (text: unknown): unknown => ({ malformedArguments: toJson(text) })
 
+/** Text whose value is safe as it is: nothing in it can make half of a surrogate pair. */
+const isPlainJson = (input: unknown): boolean =>
+  typeof input === "string" && !input.includes("\\u") && input.isWellFormed()
+
 const isBlank = (input: unknown): boolean => typeof input === "string" && input.trim() === ""
 
 /** The calls of one answer. */
@@ -160,7 +164,10 @@ export class Calls {
   private make(draft: Draft, toolName: string, rawInput: unknown, isProviderExecuted: boolean): AnsweredCall {
     const parsed = parseArguments(rawInput)
     // Escapes such as "\\ud83d" make halves of surrogate pairs, and a parsed value may be anything.
-    const input = Either.match(parsed, { onLeft: () => malformedInput(rawInput), onRight: toJson })
+    const input = Either.match(parsed, {
+      onLeft: () => malformedInput(rawInput),
+      onRight: value => (isPlainJson(rawInput) ? value : toJson(value))
+    })
     const chunk: ToolCall = {
       type: "tool-call",
       runId: this.runId,

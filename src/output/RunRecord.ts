@@ -7,7 +7,6 @@
  * @since 0.1.0
  */
 import * as Cause from "effect/Cause"
-import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Chunk } from "../protocol/Chunk.js"
 import { RunAborted } from "../protocol/Errors.js"
@@ -44,15 +43,12 @@ export class RunRecord {
     if (isFinished) this.settle(this.fold.snapshot())
   }
 
-  /** Done when a reader wants more than is written. */
-  readonly demand: Effect.Effect<void> = Effect.suspend(() =>
-    this.log.hasDemand()
-      ? Effect.void
-      : Effect.async<void>(resume => {
-          const forget = this.log.onDemand(() => resume(Effect.void))
-          return Effect.sync(forget)
-        })
-  )
+  /** Whether a reader wants more than is written; when not, `resume` is called once, as soon as one does. */
+  mayGoOn(resume: () => void): boolean {
+    if (this.log.hasDemand()) return true
+    this.log.onDemand(resume)
+    return false
+  }
 
   /** The stream of the run is over. Changes nothing for a run that has told its `finish`. */
   end(exit: Exit.Exit<unknown, unknown>): void {

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import * as Runtime from "effect/Runtime"
 import { refuseUnknown } from "../agent/checkOptions.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
@@ -68,12 +69,30 @@ export interface PromiseTool {
 const toContext = (context: ToolContext, runtime: Runtime.Runtime<never>): ToolExecutionContext => ({
   agent: { agentId: context.agentId, toolCallId: context.toolCallId, messages: context.messages },
   runId: context.runId,
-  abortSignal: context.abortSignal,
+  get abortSignal() {
+    return context.abortSignal
+  },
   writer: {
     write: output => Runtime.runPromise(runtime)(context.write(output)),
     custom: part => Runtime.runPromise(runtime)(context.writeData(part))
   }
 })
+
+/**
+ * A function that may throw, return or promise. What it throws is anything; it is told to the model as it is. Interruption
+ * does not wait for it.
+ */
+const fromPromise = <A>(run: () => Promise<A> | A): Effect.Effect<A, unknown> =>
+  Effect.async(resume => {
+    const fail = (cause: unknown) => resume(Effect.fail(cause))
+    try {
+      const answer = run()
+      if (Predicate.isPromiseLike(answer)) answer.then(value => resume(Effect.succeed(value)), fail)
+      else resume(Effect.succeed(answer))
+    } catch (cause) {
+      fail(cause)
+    }
+  })
 
 const toolFields = [
   "id",
@@ -115,11 +134,7 @@ export const createTool = <
         : {
             execute: (input, context) =>
               Effect.flatMap(Effect.runtime(), runtime =>
-                Effect.tryPromise({
-                  try: async () => execute(input, toContext(context, runtime)),
-                  // What a tool throws is anything; it is told to the model as it is.
-                  catch: cause => cause
-                })
+                fromPromise(() => execute(input, toContext(context, runtime)))
               )
           })
     })

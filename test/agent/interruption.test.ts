@@ -91,6 +91,14 @@ const abortAt = <E, R>(
     return { ...told, took: (yield* Clock.currentTimeMillis) - abortedAt, isAborted: abortedAt > 0 }
   })
 
+const deferred = <A>() => {
+  let resolve: (value: A) => void = () => undefined
+  const promise = new Promise<A>(settle => {
+    resolve = settle
+  })
+  return { promise, resolve }
+}
+
 describe("an abort signal", () => {
   it.effect("that has fired before the run asks no model", () =>
     Effect.gen(function* () {
@@ -195,6 +203,29 @@ describe("an abort signal", () => {
       ])
     })
   )
+
+  it("a tool that goes on after the abort and asks for its signal late finds it fired", async () => {
+    const begun = deferred<void>()
+    const goOn = deferred<void>()
+    const late = deferred<AbortSignal>()
+    const slow = Facade.createTool({
+      id: "slow",
+      execute: async (_, context) => {
+        begun.resolve()
+        await goOn.promise
+        late.resolve(context.abortSignal)
+      }
+    })
+    const model = ScriptedModel.make([
+      [ScriptedModel.toolCall("c", "slow", {}), ScriptedModel.finish("tool-calls")]
+    ])
+    const output = await new Facade.Agent({ id: "late", model, tools: { slow } }).stream("go")
+    await begun.promise
+    await output.cancel("enough")
+    goOn.resolve()
+    const signal = await late.promise
+    expect([signal.aborted, signal.reason]).toEqual([true, "enough"])
+  })
 
   it.live("stops a Promise tool that never settles and hears nothing", () =>
     Effect.promise(async () => {
