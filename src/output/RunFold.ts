@@ -2,7 +2,8 @@
  * What a run has said so far: a fold over its chunks, without effects or time.
  *
  * It is total: any sequence of chunks gives an answer, also a run that was cut off. Text of a step that has finished comes
- * from its `step-finish`, so that a step costs one string however many deltas it had.
+ * from its `step-finish`, so that a step costs one string however many deltas it had; whoever needs no text before `finish`
+ * need not push the deltas at all.
  *
  * @since 0.1.0
  */
@@ -212,6 +213,13 @@ export class RunFold {
     return this.steps.map(pick).join("") + pick(this.step)
   }
 
+  /** Of a step that was cut off only `finish` tells the text, when the deltas were not pushed. */
+  private text(): string {
+    const joined = this.join(step => step.text)
+    const told = this.finish?.payload.output.text ?? ""
+    return told.length > joined.length ? told : joined
+  }
+
   private response(): Response {
     return this.finish?.payload.response ?? { messages: [], uiMessages: [] }
   }
@@ -224,7 +232,7 @@ export class RunFold {
       runId: this.runId,
       messageId: this.messageId,
       status: this.status,
-      text: this.join(step => step.text),
+      text: this.text(),
       ...(reasoning === "" ? {} : { reasoning }),
       toolCalls: this.across(step => step.toolCalls),
       toolResults: this.across(step => inCallOrder(step.toolResults, step.toolCalls)),

@@ -69,7 +69,8 @@ export class RunLog {
     this.wake()
   }
 
-  private add(chunk: Chunk): void {
+  /** Adds a chunk; the readers that wait are for {@link wake}. */
+  add(chunk: Chunk): void {
     if (isPlainDelta(chunk) && chunk.runId === this.runId) {
       const { type, payload } = chunk
       if (this.end.type !== type || this.end.id !== payload.id) {
@@ -123,11 +124,25 @@ export class RunLog {
     }
   }
 
-  private wake(): void {
+  /** Wakes the readers that wait. */
+  wake(): void {
     if (this.waiting.length === 0) return
     const waiting = this.waiting
     this.waiting = []
     for (const callback of waiting) callback()
+  }
+
+  /** Everything that is there, read apart from the readers: it is no demand. */
+  *read(): Generator<Chunk> {
+    const cursor = new Cursor({
+      entries: this.entries,
+      runId: this.runId,
+      isClosed: () => this.closed,
+      want: () => undefined,
+      wait: () => undefined,
+      left: () => undefined
+    })
+    for (let chunk = cursor.next(); chunk !== undefined; chunk = cursor.next()) yield chunk
   }
 
   /** A reader that begins at the first chunk. */

@@ -31,16 +31,17 @@ export class RunRecord {
   }
 
   /** Writes what the run tells. */
-  write(chunks: Iterable<Chunk>): void {
+  write(chunks: ReadonlyArray<Chunk>): void {
     if (this.full !== undefined) return
-    let isFinished = false
+    const { fold, log, observe } = this
     for (const chunk of chunks) {
-      this.fold.push(chunk)
-      this.observe?.(chunk, this)
-      isFinished ||= chunk.type === "finish"
+      // The text of a run comes with its `step-finish` and its `finish`; the log has it until then.
+      if (chunk.type !== "text-delta") fold.push(chunk)
+      observe?.(chunk, this)
+      log.add(chunk)
     }
-    this.log.append(chunks)
-    if (isFinished) this.settle(this.fold.snapshot())
+    log.wake()
+    if (fold.status !== "running") this.settle(fold.snapshot())
   }
 
   /** Whether a reader wants more than is written; when not, `resume` is called once, as soon as one does. */
@@ -57,8 +58,10 @@ export class RunRecord {
     const error = isAborted
       ? new RunAborted({ message: "The run was interrupted before it had finished." })
       : RunFold.toError(Cause.squash(exit.cause))
+    const told = RunFold.make(this.runId)
+    for (const chunk of this.log.read()) told.push(chunk)
     this.settle({
-      ...this.fold.snapshot(),
+      ...told.snapshot(),
       status: isAborted ? "aborted" : "failed",
       finishReason: isAborted ? "aborted" : "error",
       error
