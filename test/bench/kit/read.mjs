@@ -27,6 +27,15 @@ export const iterateFull = async (out, system) => {
   return seen
 }
 
+/** The same with the iterator that every ReadableStream has, instead of the stream's own. */
+export const iterateInherited = async (out, system) => {
+  const seen = tally()
+  const stream = out.fullStream
+  const iterator = ReadableStream.prototype.values.call(stream)
+  for await (const chunk of { [Symbol.asyncIterator]: () => iterator }) count(seen, chunk, system)
+  return seen
+}
+
 export const readText = async out => ({ length: (await out.text).length })
 
 export const readBoth = async (out, system) => {

@@ -1,7 +1,7 @@
 import { batch, replayContender, textContender } from "../kit/contender.mjs"
 import { contest } from "../kit/contest.mjs"
 import { number, times } from "../kit/format.mjs"
-import { iterateFull, readFull } from "../kit/read.mjs"
+import { iterateFull, iterateInherited, readFull } from "../kit/read.mjs"
 import { textScript } from "../kit/script.mjs"
 import { interval, median, paired } from "../kit/statistics.mjs"
 import { againstItself, atMost } from "../kit/verdict.mjs"
@@ -25,6 +25,7 @@ const compare = (contender, repetitions) =>
   contest({
     contenders: {
       "for await": contender(iterateFull),
+      "for await, inherited": contender(iterateInherited),
       getReader: contender(readFull),
       "getReader again": contender(readFull)
     },
