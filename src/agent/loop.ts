@@ -214,6 +214,8 @@ const transition = <R>(run: Run<R>, state: State<R>): State<R> => {
 const mustWait = <R>(state: State<R>): boolean =>
   state._tag === "Answering" || state._tag === "Executing" || state._tag === "Deciding"
 
+const isEnded = <R>(state: State<R>): boolean => state._tag === "Ended"
+
 /** What a run tells next, and the state it is in then. */
 export const advance = <R>(
   run: Run<R>,
@@ -246,11 +248,11 @@ export const drive = <R>(run: Run<R>, { mayGoOn, write }: Writer): Effect.Effect
     let isLeft = false
     const go = (): void => {
       try {
-        while (!isLeft && mayGoOn(go) && (!mustWait(state) || run.inbox.hasNews(go))) {
+        while (!isLeft && !isEnded(state) && mayGoOn(go) && (!mustWait(state) || run.inbox.hasNews(go))) {
           state = transition(run, state)
           write(run.inbox.take())
-          if (state._tag === "Ended") return resume(Effect.void)
         }
+        if (isEnded(state)) resume(Effect.void)
       } catch (defect) {
         resume(Effect.die(defect))
       }
