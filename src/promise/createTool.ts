@@ -94,6 +94,19 @@ const fromPromise = <A>(run: () => Promise<A> | A): Effect.Effect<A, unknown> =>
     }
   })
 
+/** What is wrong with a tool, in the names of the facade's options. */
+const inFacadeWords = <A>(name: string, make: () => A): A => {
+  try {
+    return make()
+  } catch (cause) {
+    if (!(cause instanceof InvalidConfiguration)) throw cause
+    const translate = (text: string): string =>
+      text.replaceAll(`${name}.input`, "inputSchema").replaceAll(`${name}.success`, "outputSchema")
+    const field = cause.field === "name" ? "id" : translate(cause.field)
+    throw new InvalidConfiguration({ field, message: translate(cause.message) })
+  }
+}
+
 const toolFields = [
   "id",
   "description",
@@ -125,19 +138,21 @@ export const createTool = <
   }
   refuseUnknown(`Tool "${id}"`, options, toolFields)
   const make = (name: string): Tool.Tool =>
-    Tool.make<string, A, unknown, never, Input, Output>(name, {
-      ...(description === undefined ? {} : { description }),
-      ...(inputSchema === undefined ? {} : { input: inputSchema }),
-      ...(outputSchema === undefined ? {} : { success: outputSchema }),
-      ...(execute === undefined
-        ? {}
-        : {
-            execute: (input, context) =>
-              Effect.flatMap(Effect.runtime(), runtime =>
-                fromPromise(() => execute(input, toContext(context, runtime)))
-              )
-          })
-    })
+    inFacadeWords(name, () =>
+      Tool.make<string, A, unknown, never, Input, Output>(name, {
+        ...(description === undefined ? {} : { description }),
+        ...(inputSchema === undefined ? {} : { input: inputSchema }),
+        ...(outputSchema === undefined ? {} : { success: outputSchema }),
+        ...(execute === undefined
+          ? {}
+          : {
+              execute: (input, context) =>
+                Effect.flatMap(Effect.runtime(), runtime =>
+                  fromPromise(() => execute(input, toContext(context, runtime)))
+                )
+            })
+      })
+    )
   const made = new Map([[id, make(id)]])
   return {
     id,

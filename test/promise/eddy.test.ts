@@ -328,7 +328,7 @@ describe("wrong tools", () => {
   const wrong: ReadonlyArray<readonly [string, unknown, string]> = [
     ["no id", { execute: () => 1 }, "id"],
     ["an empty id", { id: "" }, "id"],
-    ["an id that providers refuse", { id: "look up" }, "name"],
+    ["an id that providers refuse", { id: "look up" }, "id"],
     ["an unknown option", { id: "look", inputschema: {} }, "inputschema"]
   ]
 
@@ -342,7 +342,7 @@ describe("wrong tools", () => {
   it("a schema that cannot be used", () => {
     expectRefusal(
       caught(() => createTool({ id: "look", inputSchema: 3 as never })),
-      "look.input"
+      "inputSchema"
     )
   })
 })

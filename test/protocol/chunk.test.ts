@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Effect, Either, FastCheck, Predicate, Schema } from "effect"
 import * as Chunk from "../../src/protocol/Chunk.js"
-import { InvalidChunk, UnknownChunkType } from "../../src/protocol/Errors.js"
+import { InvalidChunk, ModelError, UnknownChunkType } from "../../src/protocol/Errors.js"
 import { RemoteError } from "../../src/protocol/Json.js"
 import * as Message from "../../src/protocol/Message.js"
 
@@ -408,3 +408,15 @@ it.effect("the value of a result in a message is made safe", () =>
     })
   })
 )
+
+describe("an error that is printed instead of encoded", () => {
+  it("shows a client its name and its message, and no cause", () => {
+    const cause = { headers: { authorization: "secret" } }
+    const error = new ModelError({ reason: "request", provider: "p", modelId: "m", message: "No.", cause })
+    const printed: unknown = JSON.parse(
+      JSON.stringify({ type: "error", runId: "r", from: "AGENT", payload: { error } })
+    )
+    expect(printed).toMatchObject({ payload: { error: { name: "ModelError", message: "No." } } })
+    expect(JSON.stringify(printed)).not.toContain("secret")
+  })
+})
