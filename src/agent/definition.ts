@@ -40,7 +40,8 @@ export type RequirementsOf<Tools extends ReadonlyArray<Tool.Any>> = Tool.Require
 
 const agentFields = ["id", "name", "description", "instructions", "model", "tools", ...defaultFields]
 
-const isModel = (value: unknown): boolean =>
+/** Whether a value implements the port to a model. */
+export const isLanguageModel = (value: unknown): value is LanguageModel =>
   typeof value === "object" && value !== null && "answer" in value && typeof value.answer === "function"
 
 /**
@@ -60,7 +61,7 @@ export const make = <const Tools extends ReadonlyArray<Tool.Any> = []>(
       message: "An agent needs an `id`: a string that is not empty."
     })
   }
-  if (!isModel(model)) {
+  if (!isLanguageModel(model)) {
     throw new InvalidConfiguration({
       field: "model",
       message: `Agent "${id}" has no model. Give it a LanguageModel, for example LanguageModel.fromAiSdk(openai("gpt-5")).`

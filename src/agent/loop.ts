@@ -5,8 +5,8 @@
  *     Opening ─▶ Answering ─▶ Executing ─▶ Deciding ─▶ Answering ─▶ … ─▶ Ending ─▶ Ended
  *                    └────────────┴────────────┴── failure, abort ──────────▲
  *
- * The model is read by one fiber, each tool call runs in its own, and so do stop conditions; all belong to the scope of the
- * run. The loop itself waits for nothing but its inbox, which is why an abort takes effect at once.
+ * A model call is read by plain promises; each tool call and what decides about stopping runs in a fiber of its own. The run
+ * owns them all. The loop itself waits for nothing but its inbox, which is why an abort takes effect at once.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"

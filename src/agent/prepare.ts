@@ -115,9 +115,9 @@ export const prepare = Effect.fnUntraced(function* <R, Tools extends ReadonlyArr
       release()
       inbox.close()
       if (run.running.size === 0) return Effect.void
-      const fibers = Array.from(run.running, ({ fiber }) => fiber ?? [])
+      const fibers = [...run.running].flatMap(({ fiber }) => fiber ?? [])
       stopRunning(run)
-      return Fiber.awaitAll(fibers.flat())
+      return Fiber.awaitAll(fibers)
     })
   }
   control.onAbort(() => {

@@ -10,7 +10,7 @@
 import type { Chunk, RequestInfo, ResponseInfo, Warning } from "../protocol/Chunk.js"
 import type { AnswerReason } from "../protocol/FinishReason.js"
 import type { AssistantMessage, ToolCallPart, ToolResultPart } from "../protocol/Message.js"
-import { type ProviderMetadata, toBase64 } from "../protocol/safeJson.js"
+import { isRecord, type ProviderMetadata, toBase64 } from "../protocol/safeJson.js"
 import * as Usage from "../protocol/tokens.js"
 import { type Block, Blocks } from "./answerBlocks.js"
 import { type AnsweredCall, Calls } from "./answerCalls.js"
@@ -69,11 +69,6 @@ export class Answer {
   /** All text of the answer so far: the same as joining its deltas. */
   get text(): string {
     return this.blocks.text
-  }
-
-  /** Whether anything of the answer was shown. */
-  get isEmpty(): boolean {
-    return this.content.length === 0
   }
 
   /** Tells that the step has started, once; the first part does it by itself. */
@@ -194,8 +189,7 @@ export class Answer {
     const { emit, includeRawChunks, runId } = this.options
     if (!includeRawChunks) return
     const { value } = part
-    const isRecord = typeof value === "object" && value !== null && !Array.isArray(value)
-    emit({ type: "raw", runId, from: "AGENT", payload: isRecord ? { ...value } : { value } })
+    emit({ type: "raw", runId, from: "AGENT", payload: isRecord(value) ? { ...value } : { value } })
   }
 
   /** Whether the arguments of a call may be cut off: they are no JSON, or no text at all. */

@@ -2,6 +2,7 @@
  * What eddy needs of an AI SDK language model, as structural types: wide enough for specifications V2, V3 and V4, so that
  * no version of `@ai-sdk/provider` has to be installed. `test/types/aiSdk.test.ts` holds them against the real ones.
  */
+import type { ModelSettings } from "./ModelPort.js"
 
 /** The specifications that are read here. */
 export const versions = ["v2", "v3", "v4"] as const
@@ -9,18 +10,10 @@ export const versions = ["v2", "v3", "v4"] as const
 export type SpecificationVersion = (typeof versions)[number]
 
 /** Options of one call, in the words that all specifications share. */
-export interface AiSdkCallOptions {
+export interface AiSdkCallOptions extends Omit<ModelSettings, "headers"> {
   readonly prompt: ReadonlyArray<object>
   readonly tools?: ReadonlyArray<object>
   readonly toolChoice?: { readonly type: string; readonly toolName?: string }
-  readonly maxOutputTokens?: number
-  readonly temperature?: number
-  readonly topP?: number
-  readonly topK?: number
-  readonly presencePenalty?: number
-  readonly frequencyPenalty?: number
-  readonly stopSequences?: ReadonlyArray<string>
-  readonly seed?: number
   readonly headers?: Readonly<Record<string, string | undefined>>
   readonly providerOptions?: Readonly<Record<string, object>>
   readonly includeRawChunks?: boolean

@@ -14,6 +14,9 @@ import type { FullOutput } from "./FullOutput.js"
 import * as RunFold from "./RunFold.js"
 import * as RunLog from "./RunLog.js"
 
+const interrupted = (): RunAborted =>
+  new RunAborted({ message: "The run was interrupted before it had finished." })
+
 /** A run being recorded. Made by `RunRecord.make`. @since 0.1.0 @category models */
 export class RunRecord {
   readonly log: RunLog.RunLog
@@ -55,9 +58,7 @@ export class RunRecord {
   end(exit: Exit.Exit<unknown, unknown>): void {
     if (this.full !== undefined) return
     const isAborted = Exit.isSuccess(exit) || Cause.isInterrupted(exit.cause)
-    const error = isAborted
-      ? new RunAborted({ message: "The run was interrupted before it had finished." })
-      : RunFold.toError(Cause.squash(exit.cause))
+    const error = isAborted ? interrupted() : RunFold.toError(Cause.squash(exit.cause))
     const told = RunFold.make(this.runId)
     for (const chunk of this.log.read()) told.push(chunk)
     this.settle({
@@ -94,6 +95,4 @@ export const make = (runId: string, observe?: (chunk: Chunk, record: RunRecord) 
 
 /** The error of a run that has no values: it failed, or was stopped. @since 0.1.0 @category conversions */
 export const failureOf = (full: FullOutput): Error | undefined =>
-  full.status === "failed" || full.status === "aborted"
-    ? (full.error ?? new RunAborted({ message: "The run was interrupted before it had finished." }))
-    : undefined
+  full.status === "failed" || full.status === "aborted" ? (full.error ?? interrupted()) : undefined

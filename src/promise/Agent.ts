@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as ManagedRuntime from "effect/ManagedRuntime"
 import { defaultFields, refuseUnknown, runFields, settingsOf } from "../agent/checkOptions.js"
-import { type Agent as CoreAgent, make as makeAgent } from "../agent/definition.js"
+import { type Agent as CoreAgent, isLanguageModel, make as makeAgent } from "../agent/definition.js"
 import type { RunOptions, StopCondition } from "../agent/RunOptions.js"
 import { record } from "../agent/recording.js"
 import * as AiSdk from "../model/AiSdk.js"
@@ -59,9 +59,6 @@ export interface AgentOptions {
 }
 
 const agentFields = ["id", "name", "description", "instructions", "model", "tools", "defaultOptions"]
-
-const isLanguageModel = (model: AgentOptions["model"]): model is LanguageModel =>
-  "answer" in model && typeof model.answer === "function"
 
 const toModel = (id: string, model: AgentOptions["model"] | undefined): LanguageModel => {
   if (typeof model !== "object" || model === null) {

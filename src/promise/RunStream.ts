@@ -1,6 +1,6 @@
 /**
  * A run as a web stream. An ordinary `ReadableStream`, with an async iterator of its own: `for await` reads the log of the
- * run directly, which costs a third of reading through the stream's queue.
+ * run directly, and not through the stream's queue.
  *
  * @since 0.1.0
  */

@@ -1,10 +1,12 @@
 /** A tool by itself: how it is made, and what a call of it checks, does and gives back. */
+
 import { describe, expect, it } from "@effect/vitest"
 import { Errors, Tool, type ToolContext } from "eddy"
-import { createTool, InvalidConfiguration, InvalidToolArguments } from "eddy/promise"
+import { createTool, InvalidToolArguments } from "eddy/promise"
 import { Context, Effect, Exit, Schema } from "effect"
 import * as v from "valibot"
 import { z } from "zod"
+import { configurationError } from "../support/configurationError.js"
 
 const context: ToolContext = {
   runId: "r",
@@ -20,16 +22,6 @@ const context: ToolContext = {
 /** What a call of a tool comes to. */
 const run = <R>(tool: Tool.Tool<string, R>, args: unknown): Effect.Effect<unknown, unknown, R> =>
   tool.call === undefined ? Effect.die("A tool of the client's") : tool.call(args, context)
-
-const configurationError = (make: () => unknown): InvalidConfiguration => {
-  try {
-    make()
-  } catch (cause) {
-    if (cause instanceof InvalidConfiguration) return cause
-    throw cause
-  }
-  throw new Error("Nothing was thrown")
-}
 
 describe("making a tool", () => {
   it.each(["", "with space", "ümlaut", "a.b", "a/b", "x".repeat(129), undefined, 1])(

@@ -4,18 +4,8 @@ import { type } from "arktype"
 import { Effect, Exit, FastCheck, ParseResult, Schema } from "effect"
 import * as v from "valibot"
 import { z } from "zod"
-import { InvalidConfiguration } from "../../src/protocol/Errors.js"
 import * as ToolSchema from "../../src/tool/ToolSchema.js"
-
-const configurationError = (make: () => unknown): InvalidConfiguration => {
-  try {
-    make()
-  } catch (cause) {
-    if (cause instanceof InvalidConfiguration) return cause
-    throw cause
-  }
-  throw new Error("Nothing was thrown")
-}
+import { configurationError } from "../support/configurationError.js"
 
 const refusal = <A>(validation: Effect.Effect<A, ToolSchema.InvalidValue>) =>
   Effect.map(Effect.flip(validation), ({ message }) => message)
