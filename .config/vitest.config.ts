@@ -8,6 +8,8 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^eddy$/, replacement: `${root}src/index.ts` },
+      { find: /^eddy\/effect-ai$/, replacement: `${root}src/effect-ai.ts` },
+      { find: /^eddy\/mcp$/, replacement: `${root}src/mcp.ts` },
       { find: /^eddy\/promise$/, replacement: `${root}src/promise.ts` },
       { find: /^eddy\/testing$/, replacement: `${root}src/testing.ts` }
     ]

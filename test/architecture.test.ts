@@ -13,6 +13,7 @@ const ranks: Readonly<Record<string, number>> = {
   model: 1,
   output: 2,
   tool: 3,
+  mcp: 4,
   background: 4,
   agent: 5,
   workflow: 6,
@@ -23,6 +24,8 @@ const ranks: Readonly<Record<string, number>> = {
 /** Leaf modules of effect, never the barrel: loading all of it takes as long as loading a whole other framework. */
 const isAllowed = (specifier: string): boolean =>
   /^effect\/[A-Z]\w+$/.test(specifier) ||
+  /^@effect\/ai\/[A-Z]\w+$/.test(specifier) ||
+  specifier.startsWith("@modelcontextprotocol/sdk/") ||
   ["@standard-schema/spec", "@cfworker/json-schema"].includes(specifier)
 
 /** Modules that need schemas, which the Promise face must not load. */

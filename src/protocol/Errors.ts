@@ -46,20 +46,55 @@ export class InvalidMessage extends tagged("InvalidMessage")<{
 
 /**
  * A model call failed. `reason` says where: `request` before anything was answered, `stream` in the middle of the answer
- * (an error part, a broken connection), `incomplete` when the answer ended without saying that it was finished.
- * `statusCode` and `isRetryable` are the provider's. `cause` is the original failure; it stays in the process.
+ * (an error part, a broken connection), `incomplete` when the answer ended without saying that it was finished, `timeout`
+ * when it said nothing for longer than `timeouts.firstContent` or `timeouts.betweenChunks` allow. `statusCode`,
+ * `isRetryable` and `retryAfter` (milliseconds) are the provider's. `cause` is the original failure; it stays in the
+ * process.
  *
  * @since 0.1.0
  * @category errors
  */
 export class ModelError extends tagged("ModelError")<{
-  readonly reason: "request" | "stream" | "incomplete"
+  readonly reason: "request" | "stream" | "incomplete" | "timeout"
   readonly provider: string
   readonly modelId: string
   readonly message: string
   readonly statusCode?: number | undefined
   readonly isRetryable?: boolean | undefined
+  readonly retryAfter?: number | undefined
   readonly cause?: unknown
+}> {}
+
+/** The run, or one step of it, took longer than `timeouts.run` or `timeouts.step` allow. @since 0.1.0 @category errors */
+export class RunTimedOut extends tagged("RunTimedOut")<{
+  readonly limit: "run" | "step"
+  readonly milliseconds: number
+  readonly message: string
+}> {}
+
+/**
+ * A store failed, or holds something that it cannot have been given. `operation` is the operation of the port, for example
+ * `ThreadStore.append`. `cause` is the driver's own failure; it stays in the process.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class StorageError extends tagged("StorageError")<{
+  readonly operation: string
+  readonly message: string
+  readonly cause?: unknown
+}> {}
+
+/**
+ * There is no thread of this id, or it belongs to another resource: the two look the same, so that nobody learns which
+ * threads others have.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class ThreadNotFound extends tagged("ThreadNotFound")<{
+  readonly threadId: string
+  readonly message: string
 }> {}
 
 /**
@@ -112,6 +147,26 @@ export class ToolFailed extends tagged("ToolFailed")<{
   readonly cause?: unknown
 }> {}
 
+/** A tool took longer than its `timeout`. Told to the model; the run goes on. @since 0.1.0 @category errors */
+export class ToolTimedOut extends tagged("ToolTimedOut")<{
+  readonly toolName: string
+  readonly milliseconds: number
+  readonly message: string
+}> {}
+
+/**
+ * Agents called agents that called agents, deeper than `maxDepth` allows. The agent was not run; whoever called it is told,
+ * and goes on.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class AgentDepthExceeded extends tagged("AgentDepthExceeded")<{
+  readonly agentId: string
+  readonly maxDepth: number
+  readonly message: string
+}> {}
+
 /**
  * A tool call was not executed because the answer that holds it was cut off (`length`) or filtered (`content-filter`):
  * its arguments may be incomplete.
@@ -137,11 +192,23 @@ export class InvalidChunk extends tagged("InvalidChunk")<{
 }> {}
 
 /** Everything an agent's stream can fail with. @since 0.1.0 @category models */
-export type AgentError = InvalidConfiguration | InvalidMessage | ModelError | RunAborted
+export type AgentError =
+  | InvalidConfiguration
+  | InvalidMessage
+  | ModelError
+  | RunAborted
+  | RunTimedOut
+  | StorageError
+  | ThreadNotFound
+  | AgentDepthExceeded
 
 /** Whether a value is one of the errors that an agent's stream fails with. @since 0.1.0 @category guards */
 export const isAgentError = (value: unknown): value is AgentError =>
   value instanceof ModelError ||
   value instanceof RunAborted ||
   value instanceof InvalidConfiguration ||
-  value instanceof InvalidMessage
+  value instanceof InvalidMessage ||
+  value instanceof RunTimedOut ||
+  value instanceof StorageError ||
+  value instanceof ThreadNotFound ||
+  value instanceof AgentDepthExceeded
