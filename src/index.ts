@@ -4,7 +4,21 @@
  * @since 0.1.0
  */
 export * as Agent from "./agent/Agent.js"
-export type { Defaults, RunOptions, StopCondition } from "./agent/RunOptions.js"
+export type {
+  Defaults,
+  Dynamic,
+  DynamicState,
+  MemoryOptions,
+  MemorySettings,
+  Models,
+  PrepareStep,
+  RequestContext,
+  RunOptions,
+  StepChanges,
+  StepState,
+  StopCondition,
+  Timeouts
+} from "./agent/RunOptions.js"
 export * as LanguageModel from "./model/LanguageModel.js"
 export * as ModelPart from "./model/ModelPart.js"
 export type {
@@ -24,6 +38,7 @@ export * as Id from "./protocol/Id.js"
 export * as Json from "./protocol/Json.js"
 export * as Message from "./protocol/Message.js"
 export * as Usage from "./protocol/Usage.js"
+export * as ThreadStore from "./storage/ThreadStore.js"
 export * as Tool from "./tool/Tool.js"
 export type { DataPart, ToolContext } from "./tool/ToolContext.js"
 export * as ToolSchema from "./tool/ToolSchema.js"

@@ -3,15 +3,28 @@
  *
  * @since 0.1.0
  */
-export type { AiSdkModel, LanguageModel, ModelSettings, ToolChoice } from "./model/LanguageModel.js"
+export type {
+  DynamicState,
+  MemoryOptions,
+  MemorySettings,
+  RequestContext,
+  StepState,
+  Timeouts
+} from "./agent/RunOptions.js"
+export type { AiSdkModel, LanguageModel, ModelId, ModelSettings, ToolChoice } from "./model/LanguageModel.js"
 export type { FullOutput, Response, RunStatus, Step, Tripwire } from "./output/FullOutput.js"
-export {
-  Agent,
-  type AgentOptions,
-  type StopWhen,
-  type StreamOptions,
-  type ToolsInput
-} from "./promise/Agent.js"
+export { Agent, type AgentOptions } from "./promise/Agent.js"
+export type {
+  AgentSettings,
+  Dynamic,
+  ModelInput,
+  PrepareStep,
+  SingleModel,
+  StepChanges,
+  StopWhen,
+  StreamOptions,
+  ToolsInput
+} from "./promise/AgentOptions.js"
 export type { RunCallbacks } from "./promise/callbacks.js"
 export {
   type CreateToolOptions,
@@ -21,21 +34,29 @@ export {
   type ToolWriter
 } from "./promise/createTool.js"
 export { Eddy, Eddy as Mastra, type EddyLogger, type EddyOptions } from "./promise/Eddy.js"
+export { InMemoryStore, type InMemoryStoreOptions, type Storage } from "./promise/InMemoryStore.js"
 export { type ConsumeStreamOptions, ModelOutput } from "./promise/ModelOutput.js"
 export type { RunStream } from "./promise/RunStream.js"
+export type { ListThreadsOptions, ThreadMessagesOptions, ThreadScope, Threads } from "./promise/Threads.js"
 export type { Chunk, ChunkFrom, ChunkType, Of as ChunkOf } from "./protocol/Chunk.js"
 export type { Input } from "./protocol/Conversation.js"
 export {
+  AgentDepthExceeded,
   InvalidConfiguration,
   InvalidMessage,
   InvalidToolArguments,
   InvalidToolOutput,
   ModelError,
   RunAborted,
+  RunTimedOut,
+  StorageError,
+  ThreadNotFound,
   ToolCallCutOff,
   ToolFailed,
-  ToolNotFound
+  ToolNotFound,
+  ToolTimedOut
 } from "./protocol/Errors.js"
 export type { FinishReason } from "./protocol/FinishReason.js"
 export type { Message, UIMessage } from "./protocol/Message.js"
 export type { Usage } from "./protocol/Usage.js"
+export type { Thread, ThreadMessage, ThreadPage } from "./storage/ThreadStore.js"

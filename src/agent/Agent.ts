@@ -13,14 +13,23 @@ import type { Chunk } from "../protocol/Chunk.js"
 import type { Input } from "../protocol/Conversation.js"
 import type { AgentError } from "../protocol/Errors.js"
 import type * as Tool from "../tool/Tool.js"
-import type { Agent, RequirementsOf } from "./definition.js"
+import type { Agent, RunRequirements } from "./definition.js"
 import { prepare } from "./prepare.js"
-import type { RunOptions } from "./RunOptions.js"
+import type { MemoryOptions, RunOptions } from "./RunOptions.js"
 import { record } from "./recording.js"
 import { RunControl } from "./run.js"
 import { toStream } from "./streaming.js"
 
-export { type Agent, make, type Options, type RequirementsOf, TypeId } from "./definition.js"
+export {
+  type Agent,
+  type AnyRunOptions,
+  make,
+  type Options,
+  type RequirementsOf,
+  type RunRequirements,
+  TypeId
+} from "./definition.js"
+export { asTool, type SubAgentOptions } from "./subAgent.js"
 
 /**
  * Runs an agent as a stream: cold, pulled, back-pressured. Each run of the stream is a run of the agent. The model is at
@@ -33,11 +42,15 @@ export { type Agent, make, type Options, type RequirementsOf, TypeId } from "./d
  * @since 0.1.0
  * @category running
  */
-export const stream = <R, const Tools extends ReadonlyArray<Tool.Any> = []>(
+export const stream = <
+  R,
+  const Tools extends ReadonlyArray<Tool.Any> = [],
+  const Memory extends MemoryOptions | undefined = undefined
+>(
   agent: Agent<R>,
   input: Input,
-  options: RunOptions<Tools> = {}
-): Stream.Stream<Chunk, AgentError, R | RequirementsOf<Tools>> =>
+  options: RunOptions<Tools, Memory> = {}
+): Stream.Stream<Chunk, AgentError, R | RunRequirements<Tools, Memory>> =>
   Stream.unwrapScoped(
     Effect.suspend(() =>
       Effect.acquireRelease(prepare(agent, input, options, new RunControl()), ({ close }) => close)
@@ -54,11 +67,15 @@ export const stream = <R, const Tools extends ReadonlyArray<Tool.Any> = []>(
  * @since 0.1.0
  * @category running
  */
-export const run = <R, const Tools extends ReadonlyArray<Tool.Any> = []>(
+export const run = <
+  R,
+  const Tools extends ReadonlyArray<Tool.Any> = [],
+  const Memory extends MemoryOptions | undefined = undefined
+>(
   agent: Agent<R>,
   input: Input,
-  options: RunOptions<Tools> = {}
-): Effect.Effect<ModelOutput.ModelOutput, AgentError, R | RequirementsOf<Tools> | Scope.Scope> =>
+  options: RunOptions<Tools, Memory> = {}
+): Effect.Effect<ModelOutput.ModelOutput, AgentError, R | RunRequirements<Tools, Memory> | Scope.Scope> =>
   Effect.gen(function* () {
     const { abort, going, recorded } = yield* record(agent, input, options)
     const fiber = yield* Effect.forkScoped(going)
@@ -75,11 +92,15 @@ export const run = <R, const Tools extends ReadonlyArray<Tool.Any> = []>(
  * @since 0.1.0
  * @category running
  */
-export const generate = <R, const Tools extends ReadonlyArray<Tool.Any> = []>(
+export const generate = <
+  R,
+  const Tools extends ReadonlyArray<Tool.Any> = [],
+  const Memory extends MemoryOptions | undefined = undefined
+>(
   agent: Agent<R>,
   input: Input,
-  options: RunOptions<Tools> = {}
-): Effect.Effect<FullOutput, AgentError, R | RequirementsOf<Tools>> =>
+  options: RunOptions<Tools, Memory> = {}
+): Effect.Effect<FullOutput, AgentError, R | RunRequirements<Tools, Memory>> =>
   Effect.flatMap(run(agent, input, options), output => Effect.zipRight(output.drain, output.fullOutput)).pipe(
     Effect.scoped
   )

@@ -3,51 +3,75 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Answer from "../model/Answer.js"
 import type { ModelRequest } from "../model/ModelPort.js"
-import type { ModelError } from "../protocol/Errors.js"
+import { ModelError } from "../protocol/Errors.js"
+import { Holding } from "./holding.js"
+import type { StepPlan } from "./planning.js"
 import { startReading } from "./reading.js"
+import type { Attempt, CallFailure } from "./retrying.js"
 import { fork, own, type Run } from "./run.js"
+import { isLimited, type Silence, SilenceWatch } from "./silence.js"
 
 /** A model call in progress. */
 export interface Asked {
   readonly answer: Answer.Answer
-  readonly request: ModelRequest
+  readonly attempt: Attempt
+  /** The prompt. */
+  readonly messages: ModelRequest["messages"]
+  /** What of the answer is not told yet. */
+  readonly holding: Holding
   /** How it ended; set when everything of the answer is in the inbox. */
-  outcome: { readonly failure: ModelError | undefined } | undefined
+  outcome: { readonly failure: CallFailure | undefined } | undefined
 }
 
-const requestOf = <R>(run: Run<R>): ModelRequest => {
-  const { includeRawChunks, modelSettings, providerOptions, toolChoice } = run.settings
+const requestOf = <R>(run: Run<R>, plan: StepPlan<R>): ModelRequest => {
+  const { modelSettings, providerOptions, toolChoice } = plan
   return {
-    messages: [...run.instructions, ...run.input, ...run.added],
-    tools: run.definitions,
-    includeRawChunks: includeRawChunks === true,
+    messages: plan.messages,
+    tools: plan.definitions,
+    includeRawChunks: run.settings.includeRawChunks === true,
     ...(toolChoice === undefined ? {} : { toolChoice }),
     ...(modelSettings === undefined ? {} : { settings: modelSettings }),
     ...(providerOptions === undefined ? {} : { providerOptions })
   }
 }
 
-/** Begins the next call; the run owns what it starts. */
-export const ask = <R>(run: Run<R>): Asked => {
-  const request = requestOf(run)
+const timedOut = <R>(run: Run<R>, { limit, milliseconds }: Silence): ModelError =>
+  new ModelError({
+    reason: "timeout",
+    provider: run.model.provider,
+    modelId: run.model.modelId,
+    message: `The model said nothing for ${milliseconds} ms, and \`timeouts.${limit}\` allows no more.`
+  })
+
+/** Begins a call; the run owns what it starts. */
+export const ask = <R>(run: Run<R>, plan: StepPlan<R>, attempt: Attempt): Asked => {
+  const { model } = plan.models[attempt.modelIndex] ?? run
+  run.model = model
+  if (plan.models === run.models) run.modelIndex = attempt.modelIndex
+  run.ids.mark()
+  const request = requestOf(run, plan)
+  const holding = new Holding(run.emit)
   const answer = Answer.make({
     runId: run.runId,
     messageId: run.messageId,
     ids: run.ids,
     makeCallId: () => run.makeId("call"),
     includeRawChunks: request.includeRawChunks,
-    emit: run.emit
+    textLimit: run.textLimit,
+    emit: holding.emit
   })
-  answer.request = { provider: run.model.provider, modelId: run.model.modelId }
-  const asked: Asked = { answer, request, outcome: undefined }
+  answer.request = { provider: model.provider, modelId: model.modelId }
+  const asked: Asked = { answer, attempt, messages: request.messages, holding, outcome: undefined }
   run.inbox.awaitText()
   const controller = new AbortController()
-  const { includeRequestBody = false } = run.settings
+  const { includeRequestBody = false, limits } = run.settings
+  const silence = isLimited(limits) ? new SilenceWatch(limits, run.clock, () => holding.isShown) : undefined
   const stop = startReading({
-    model: run.model,
+    model,
     request,
     answer,
     inbox: run.inbox,
+    silence,
     includeRequestBody,
     signal: controller.signal,
     runPromise: effect =>
@@ -58,11 +82,7 @@ export const ask = <R>(run: Run<R>): Asked => {
         })
         fork(run, told)
       }),
-    onEnd: failure => {
-      release()
-      asked.outcome = { failure }
-      run.inbox.notify()
-    }
+    onEnd: failure => end(failure)
   })
   const release = own(run, {
     stop: reason => {
@@ -70,5 +90,24 @@ export const ask = <R>(run: Run<R>): Asked => {
       stop()
     }
   })
+  const stopWatching =
+    silence === undefined
+      ? undefined
+      : fork(
+          run,
+          Effect.map(silence.over, over => {
+            const error = timedOut(run, over)
+            controller.abort(error)
+            stop()
+            end(error)
+          })
+        )
+  const end = (failure: CallFailure | undefined): void => {
+    if (asked.outcome !== undefined) return
+    asked.outcome = { failure }
+    release()
+    stopWatching?.(undefined)
+    run.inbox.notify()
+  }
   return asked
 }

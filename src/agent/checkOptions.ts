@@ -1,15 +1,36 @@
 /** Options of agents and runs, checked: refuses what cannot work, before any model is asked. Throws `InvalidConfiguration`. */
+import * as Effect from "effect/Effect"
+import type { LanguageModel, ToolChoice, ToolDefinition } from "../model/ModelPort.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
-import type { Tool } from "../tool/Tool.js"
-import type { Defaults, RunOptions } from "./RunOptions.js"
-import type { Settings } from "./run.js"
+import { milliseconds, type Tool } from "../tool/Tool.js"
+import type {
+  Defaults,
+  MemoryOptions,
+  MemorySettings,
+  Models,
+  RunOptions,
+  StepChanges,
+  Timeouts
+} from "./RunOptions.js"
+import type { ModelChoice } from "./retrying.js"
+import type { Limits, Settings } from "./run.js"
 
-const positive = (field: string, value: number | undefined, fallback: number): number => {
+/** Runs plain code that throws `InvalidConfiguration`. */
+export const checked = <A>(check: () => A): Effect.Effect<A, InvalidConfiguration> =>
+  Effect.suspend(() => {
+    try {
+      return Effect.succeed(check())
+    } catch (cause) {
+      return cause instanceof InvalidConfiguration ? Effect.fail(cause) : Effect.die(cause)
+    }
+  })
+
+const wholeNumber = (field: string, value: number | undefined, fallback: number, least: 0 | 1): number => {
   if (value === undefined) return fallback
-  if (Number.isInteger(value) && value > 0) return value
+  if (Number.isInteger(value) && value >= least) return value
   throw new InvalidConfiguration({
     field,
-    message: `\`${field}\` is ${value}. Give a whole number of at least 1, or leave it out for ${fallback}.`
+    message: `\`${field}\` is ${value}. Give a whole number of at least ${least}, or leave it out for ${fallback}.`
   })
 }
 
@@ -17,18 +38,41 @@ const positive = (field: string, value: number | undefined, fallback: number): n
 export const defaultFields = [
   "maxSteps",
   "stopWhen",
+  "prepareStep",
   "toolCallConcurrency",
+  "activeTools",
   "toolChoice",
   "modelSettings",
   "providerOptions",
+  "maxRetries",
+  "timeouts",
+  "maxDepth",
   "includeRawChunks",
   "includeRequestBody"
 ] as const satisfies ReadonlyArray<keyof Defaults>
 
 /** Options that only a run has. */
-export const runFields = ["tools", "instructions", "runId", "abortSignal"] as const satisfies ReadonlyArray<
-  Exclude<keyof RunOptions, keyof Defaults>
->
+export const runFields = [
+  "tools",
+  "instructions",
+  "requestContext",
+  "memory",
+  "replay",
+  "runId",
+  "abortSignal"
+] as const satisfies ReadonlyArray<Exclude<keyof RunOptions, keyof Defaults>>
+
+/** What `prepareStep` may give. */
+export const stepFields = [
+  "model",
+  "messages",
+  "instructions",
+  "tools",
+  "activeTools",
+  "toolChoice",
+  "modelSettings",
+  "providerOptions"
+] as const satisfies ReadonlyArray<keyof StepChanges>
 
 /** Refuses an option that nothing reads: a misspelt one would be ignored in silence. */
 export const refuseUnknown = (what: string, options: object, known: ReadonlyArray<string>): void => {
@@ -41,16 +85,86 @@ export const refuseUnknown = (what: string, options: object, known: ReadonlyArra
   }
 }
 
+const noLimits: Limits = {
+  firstContent: undefined,
+  betweenChunks: undefined,
+  step: undefined,
+  run: undefined
+}
+
+const timeoutFields = Object.keys(noLimits) as ReadonlyArray<keyof Limits>
+
+const limitsOf = (timeouts: Timeouts | undefined): Limits => {
+  if (timeouts === undefined) return noLimits
+  refuseUnknown("`timeouts`", timeouts, timeoutFields)
+  const limit = (name: keyof Timeouts): number | undefined => {
+    const given = timeouts[name]
+    return given === undefined ? undefined : milliseconds(`timeouts.${name}`, given)
+  }
+  return {
+    firstContent: limit("firstContent"),
+    betweenChunks: limit("betweenChunks"),
+    step: limit("step"),
+    run: limit("run")
+  }
+}
+
 /** The settings of a run: the run's own before the agent's. Throws `InvalidConfiguration`. */
 export const settingsOf = (defaults: Defaults, options: Defaults): Settings => {
-  const given: Defaults = { ...defaults, ...options }
-  const { stopWhen } = given
+  const { maxDepth, maxRetries, maxSteps, stopWhen, timeouts, toolCallConcurrency, ...given } = {
+    ...defaults,
+    ...options
+  }
   return {
     ...given,
-    maxSteps: positive("maxSteps", given.maxSteps, 5),
-    toolCallConcurrency: positive("toolCallConcurrency", given.toolCallConcurrency, 10),
+    maxSteps: wholeNumber("maxSteps", maxSteps, 5, 1),
+    toolCallConcurrency: wholeNumber("toolCallConcurrency", toolCallConcurrency, 10, 1),
+    maxRetries: wholeNumber("maxRetries", maxRetries, 2, 0),
+    maxDepth: wholeNumber("maxDepth", maxDepth, 8, 0),
+    limits: limitsOf(timeouts),
     stopWhen: stopWhen === undefined ? [] : typeof stopWhen === "function" ? [stopWhen] : stopWhen
   }
+}
+
+/** Whether a value implements the port to a model. */
+export const isLanguageModel = (value: unknown): value is LanguageModel =>
+  typeof value === "object" && value !== null && "answer" in value && typeof value.answer === "function"
+
+const choiceOf = (
+  entry: Exclude<Models, LanguageModel>[number],
+  index: number,
+  maxRetries: number
+): ModelChoice => {
+  const choice = isLanguageModel(entry) ? { model: entry } : entry
+  if (isLanguageModel(choice?.model)) {
+    const retries = wholeNumber(`model[${index}].maxRetries`, choice.maxRetries, maxRetries, 0)
+    return { model: choice.model, maxRetries: retries }
+  }
+  throw new InvalidConfiguration({
+    field: `model[${index}]`,
+    message: `\`model[${index}]\` is no language model. Give a model, or { model, maxRetries }.`
+  })
+}
+
+/** The models of a run, in the order in which they are asked. Throws `InvalidConfiguration`. */
+export const modelsOf = (
+  models: Models,
+  maxRetries: number
+): readonly [ModelChoice, ...ReadonlyArray<ModelChoice>] => {
+  const entries: Exclude<Models, LanguageModel> | undefined = isLanguageModel(models)
+    ? [models]
+    : Array.isArray(models)
+      ? models
+      : undefined
+  const [first, ...rest] = (entries ?? []).map((entry, index) => choiceOf(entry, index, maxRetries))
+  if (first === undefined) {
+    throw new InvalidConfiguration({
+      field: "model",
+      message:
+        '`model` is no language model. Give one, for example LanguageModel.fromAiSdk(openai("gpt-5")), or a list of them to fall back on.'
+    })
+  }
+  return [first, ...rest]
 }
 
 /** Tools by name. Throws `InvalidConfiguration` when two have one name. */
@@ -68,4 +182,69 @@ export const toolsByName = <R>(
     byName.set(tool.name, tool)
   }
   return byName
+}
+
+const listed = (names: Iterable<string>): string => [...names].join(", ") || "none"
+
+/** The tools of these names. Throws `InvalidConfiguration` for one that is not there. */
+export const activeTools = <R>(
+  tools: ReadonlyMap<string, Tool<string, R>>,
+  names: ReadonlyArray<string>
+): ReadonlyMap<string, Tool<string, R>> =>
+  new Map(
+    names.map(name => {
+      const tool = tools.get(name)
+      if (tool !== undefined) return [name, tool]
+      throw new InvalidConfiguration({
+        field: "activeTools",
+        message: `\`activeTools\` names "${name}", which is no tool of this run. Its tools: ${listed(tools.keys())}.`
+      })
+    })
+  )
+
+/** Refuses the choice of a tool that is not there. */
+export const checkToolChoice = <R>(
+  choice: ToolChoice | undefined,
+  tools: ReadonlyMap<string, Tool<string, R>>
+): void => {
+  if (typeof choice !== "object" || tools.has(choice.toolName)) return
+  throw new InvalidConfiguration({
+    field: "toolChoice",
+    message: `\`toolChoice\` names "${choice.toolName}", which is no active tool. Active tools: ${listed(tools.keys())}.`
+  })
+}
+
+/** The tools, as a model is told of them. */
+export const definitionsOf = <R>(
+  tools: ReadonlyMap<string, Tool<string, R>>
+): ReadonlyArray<ToolDefinition> => Array.from(tools.values(), ({ definition }) => definition)
+
+const memoryRefused = (field: string, message: string): InvalidConfiguration =>
+  new InvalidConfiguration({ field, message })
+
+/** How many messages a run is told. Throws `InvalidConfiguration`. */
+export const lastMessagesOf = (
+  agent: MemorySettings | undefined,
+  run: MemorySettings | undefined
+): number => {
+  const given = run?.lastMessages ?? agent?.lastMessages
+  return given === false ? 0 : wholeNumber("memory.lastMessages", given, 40, 0)
+}
+
+/** Refuses a thread that nobody could name again. */
+export const checkMemory = (memory: MemoryOptions): void => {
+  refuseUnknown("`memory`", memory, ["thread", "resource", "lastMessages"])
+  const id = typeof memory.thread === "object" ? memory.thread?.id : memory.thread
+  if (typeof id !== "string" || id === "") {
+    throw memoryRefused(
+      "memory.thread",
+      "`memory.thread` is no id. Give a string, or { id, title, metadata }."
+    )
+  }
+  if (typeof memory.resource !== "string" || memory.resource === "") {
+    throw memoryRefused(
+      "memory.resource",
+      "`memory.resource` is missing. Give the id of whoever the thread belongs to, for example of the user."
+    )
+  }
 }

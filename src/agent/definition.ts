@@ -1,9 +1,25 @@
 /** What an agent is: data that runs are made from. */
-import type { LanguageModel } from "../model/ModelPort.js"
+import type * as Effect from "effect/Effect"
 import { InvalidConfiguration } from "../protocol/Errors.js"
+import type { ThreadStore } from "../storage/ThreadStore.js"
 import type * as Tool from "../tool/Tool.js"
-import { defaultFields, refuseUnknown, settingsOf, toolsByName } from "./checkOptions.js"
-import type { Defaults } from "./RunOptions.js"
+import {
+  defaultFields,
+  lastMessagesOf,
+  modelsOf,
+  refuseUnknown,
+  settingsOf,
+  toolsByName
+} from "./checkOptions.js"
+import type {
+  Defaults,
+  Dynamic,
+  DynamicState,
+  MemoryOptions,
+  MemorySettings,
+  Models,
+  RunOptions
+} from "./RunOptions.js"
 
 /** @since 0.1.0 @category symbols */
 export const TypeId: unique symbol = Symbol.for("eddy/Agent")
@@ -11,38 +27,73 @@ export const TypeId: unique symbol = Symbol.for("eddy/Agent")
 /** @since 0.1.0 @category symbols */
 export type TypeId = typeof TypeId
 
+/** Tools by name, or what makes them for a run. */
+export type AgentTools<R> = ReadonlyMap<string, Tool.Tool<string, R>> | DynamicTools<R>
+
+type DynamicTools<R> = (
+  state: DynamicState
+) => ReadonlyArray<Tool.Tool<string, R>> | Effect.Effect<ReadonlyArray<Tool.Tool<string, R>>, unknown>
+
 /** An agent whose tools need `R`. Made by `Agent.make`. @since 0.1.0 @category models */
 export interface Agent<out R = never> {
   readonly [TypeId]: TypeId
   readonly id: string
   readonly name: string
   readonly description: string | undefined
-  readonly instructions: string | undefined
-  readonly model: LanguageModel
-  readonly toolsByName: ReadonlyMap<string, Tool.Tool<string, R>>
+  readonly instructions: Dynamic<string> | undefined
+  readonly model: Dynamic<Models>
+  readonly tools: AgentTools<R>
+  readonly memory: MemorySettings | undefined
   readonly defaults: Defaults
 }
 
-/** What an agent is made of, and the settings that its runs have unless they say otherwise. @since 0.1.0 @category models */
+/**
+ * What an agent is made of, and the settings that its runs have unless they say otherwise. Instructions, model and tools
+ * may be functions of the run's request context.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options<Tools extends ReadonlyArray<Tool.Any>> extends Defaults {
   readonly id: string
   /** Default: the id. */
   readonly name?: string
+  /** What the agent is for; tells another agent's model when to call it. */
   readonly description?: string
   /** The system prompt. */
-  readonly instructions?: string
-  readonly model: LanguageModel
-  readonly tools?: Tools
+  readonly instructions?: Dynamic<string>
+  readonly model: Dynamic<Models>
+  readonly tools?: Tools | ((state: DynamicState) => Tools | Effect.Effect<Tools, unknown>)
+  /** How its runs remember; which thread a run belongs to, the run says. */
+  readonly memory?: MemorySettings
 }
 
 /** What the tools of a list need. @since 0.1.0 @category models */
 export type RequirementsOf<Tools extends ReadonlyArray<Tool.Any>> = Tool.Requirements<Tools[number]>
 
-const agentFields = ["id", "name", "description", "instructions", "model", "tools", ...defaultFields]
+/** Options of a run, whatever its tools need. @since 0.1.0 @category models */
+export type AnyRunOptions = RunOptions<ReadonlyArray<Tool.Any>, MemoryOptions | undefined>
 
-/** Whether a value implements the port to a model. */
-export const isLanguageModel = (value: unknown): value is LanguageModel =>
-  typeof value === "object" && value !== null && "answer" in value && typeof value.answer === "function"
+/**
+ * What a run needs beside what its agent needs: what the tools of its options need, and a `ThreadStore` when it has a thread.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type RunRequirements<Tools extends ReadonlyArray<Tool.Any>, Memory extends MemoryOptions | undefined> =
+  | RequirementsOf<Tools>
+  | (Memory extends undefined ? never : ThreadStore)
+
+const agentFields = [
+  "id",
+  "name",
+  "description",
+  "instructions",
+  "model",
+  "tools",
+  "memory",
+  ...defaultFields
+]
 
 /**
  * Makes an agent. Throws `InvalidConfiguration`, which names the field and the remedy, when it cannot work: no id, no
@@ -54,21 +105,24 @@ export const isLanguageModel = (value: unknown): value is LanguageModel =>
 export const make = <const Tools extends ReadonlyArray<Tool.Any> = []>(
   options: Options<Tools>
 ): Agent<RequirementsOf<Tools>> => {
-  const { description, id, instructions, model, name, tools, ...defaults } = options
+  const { description, id, instructions, memory, model, name, tools, ...defaults } = options
   if (typeof id !== "string" || id === "") {
     throw new InvalidConfiguration({
       field: "id",
       message: "An agent needs an `id`: a string that is not empty."
     })
   }
-  if (!isLanguageModel(model)) {
+  if (model === undefined || model === null) {
     throw new InvalidConfiguration({
       field: "model",
       message: `Agent "${id}" has no model. Give it a LanguageModel, for example LanguageModel.fromAiSdk(openai("gpt-5")).`
     })
   }
   refuseUnknown(`Agent "${id}"`, options, agentFields)
-  settingsOf(defaults, {})
+  const settings = settingsOf(defaults, {})
+  if (typeof model !== "function") modelsOf(model, settings.maxRetries)
+  if (memory !== undefined) refuseUnknown("`memory` of an agent", memory, ["lastMessages"])
+  lastMessagesOf(memory, undefined)
   return {
     [TypeId]: TypeId,
     id,
@@ -76,10 +130,17 @@ export const make = <const Tools extends ReadonlyArray<Tool.Any> = []>(
     description,
     instructions,
     model,
-    toolsByName: toolsByName(toolsOf(tools)),
+    tools: agentTools(tools),
+    memory,
     defaults
   }
 }
+
+const agentTools = <Tools extends ReadonlyArray<Tool.Any>>(
+  tools: Options<Tools>["tools"]
+): AgentTools<RequirementsOf<Tools>> =>
+  // What a function makes has the requirements that its type says, as a list has; see `toolsOf`.
+  typeof tools === "function" ? (tools as DynamicTools<RequirementsOf<Tools>>) : toolsByName(toolsOf(tools))
 
 /** A tool's requirements are what the type of the list says they are. */
 export const toolsOf = <Tools extends ReadonlyArray<Tool.Any>>(

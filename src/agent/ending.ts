@@ -54,6 +54,11 @@ export const stepResult = (
   }
 }
 
+/** Of a step: its model, and the agents that its tools have run. */
+const usageOf = <R>(run: Run<R>, answer: Answer): Usage.Usage => Usage.combine(answer.usage, run.nestedUsage)
+
+const truncation = (isTruncated: boolean) => (isTruncated ? { isTruncated } : {})
+
 const metadataOf = <R>(run: Run<R>) => ({ provider: run.model.provider, modelId: run.model.modelId })
 
 /** `step-finish`: this step only, and the usage of the run so far. */
@@ -67,10 +72,11 @@ export const stepFinish = <R>(run: Run<R>, answer: Answer, result: StepResult): 
     output: {
       text: answer.text,
       toolCalls: answer.calls.map(call => call.chunk.payload),
-      usage: answer.usage
+      usage: usageOf(run, answer),
+      ...truncation(answer.isTruncated)
     },
     metadata: metadataOf(run),
-    totalUsage: Usage.combine(run.fold.usageSoFar, answer.usage),
+    totalUsage: Usage.combine(run.fold.usageSoFar, usageOf(run, answer)),
     response: answer.response,
     ...(answer.providerMetadata === undefined ? {} : { providerMetadata: answer.providerMetadata })
   }
@@ -125,8 +131,9 @@ export const runFinish = <R>(run: Run<R>, end: RunEnd): ReadonlyArray<Chunk> => 
     payload: {
       stepResult: endResult(end),
       output: {
-        usage: Usage.combine(said.usage, cutOff?.usage ?? Usage.empty),
-        text: cutOff === undefined ? said.text : said.text + cutOff.text
+        usage: Usage.combine(said.usage, Usage.combine(cutOff?.usage ?? Usage.empty, run.nestedUsage)),
+        text: cutOff === undefined ? said.text : said.text + cutOff.text,
+        ...truncation(said.isTruncated === true || cutOff?.isTruncated === true)
       },
       metadata: metadataOf(run),
       messages: {

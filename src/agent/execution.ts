@@ -1,20 +1,46 @@
 /** The tool calls of one step: each a fiber, so many at once, outcomes told as they come. */
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import type { AnsweredCall } from "../model/Answer.js"
-import { InvalidToolArguments, ToolNotFound } from "../protocol/Errors.js"
-import type { Message, ToolMessage } from "../protocol/Message.js"
-import type { Tool } from "../tool/Tool.js"
+import { InvalidToolArguments, ToolNotFound, ToolTimedOut } from "../protocol/Errors.js"
+import type { Message, ToolMessage, ToolResultOutput } from "../protocol/Message.js"
+import * as Usage from "../protocol/tokens.js"
+import { isErrorValue, type Tool } from "../tool/Tool.js"
 import type { DataPart, ToolContext } from "../tool/ToolContext.js"
 import * as ToolOutcome from "../tool/ToolOutcome.js"
+import { Caller, type CallerInfo } from "./caller.js"
 import { fork, type Run } from "./run.js"
 
 type Execute<R> = NonNullable<Tool<string, R>["call"]>
 
+/** A call that waits for its turn. */
+interface Queued<R> {
+  readonly call: AnsweredCall
+  readonly tool: Tool<string, R>
+  readonly execute: Execute<R>
+}
+
+/** What a call came to, and what the model is told of it when that is something else. */
+interface Executed {
+  readonly value: unknown
+  readonly told?: ToolResultOutput
+}
+
+/** What the model is told of an output. A value that says that it is an error is no output. */
+const withTold =
+  (toModelOutput: Tool<string>["toModelOutput"]) =>
+  (value: unknown): Effect.Effect<Executed, unknown> =>
+    toModelOutput === undefined || isErrorValue(value)
+      ? Effect.succeed({ value })
+      : Effect.map(toModelOutput(value === undefined ? null : value), told => ({
+          value,
+          told: ToolOutcome.toldOutput(told)
+        }))
+
 export class Execution<R> {
   /** Calls that this side answers. */
   private readonly calls: ReadonlyArray<AnsweredCall>
-  private readonly waiting: Array<{ readonly call: AnsweredCall; readonly execute: Execute<R> }> = []
+  private readonly waiting: Array<Queued<R>> = []
   private readonly running = new Set<AnsweredCall>()
   private readonly outcomes = new Map<AnsweredCall, ToolOutcome.ToolOutcome>()
   private clientCalls = 0
@@ -23,7 +49,8 @@ export class Execution<R> {
     private readonly run: Run<R>,
     calls: ReadonlyArray<AnsweredCall>,
     /** The prompt that the model answered with these calls. */
-    private readonly messages: ReadonlyArray<Message>
+    private readonly messages: ReadonlyArray<Message>,
+    private readonly tools: ReadonlyMap<string, Tool<string, R>>
   ) {
     this.calls = calls.filter(call => !call.isProviderExecuted)
   }
@@ -32,16 +59,16 @@ export class Execution<R> {
   prepare(): void {
     for (const call of this.calls) {
       const { toolName } = call.chunk.payload
-      const tool = this.run.tools.get(toolName)
+      const tool = this.tools.get(toolName)
       if (call.malformed !== undefined) {
         const message = `The arguments for tool "${toolName}" are no JSON (${call.malformed}). Write them again, complete.`
         this.fail(call, new InvalidToolArguments({ toolName, message }))
       } else if (tool === undefined) {
-        this.fail(call, notFound(toolName, [...this.run.tools.keys()]))
+        this.fail(call, notFound(toolName, [...this.tools.keys()]))
       } else if (tool.call === undefined) {
         this.clientCalls++
       } else {
-        this.waiting.push({ call, execute: tool.call })
+        this.waiting.push({ call, tool, execute: tool.call })
       }
     }
   }
@@ -50,14 +77,14 @@ export class Execution<R> {
   advance(): void {
     const { control, settings } = this.run
     // A tool may abort the run that calls it: then the calls behind it are not begun.
-    while (control.aborted === undefined && this.running.size < settings.toolCallConcurrency) {
+    while (control.halted === undefined && this.running.size < settings.toolCallConcurrency) {
       const next = this.waiting.shift()
       if (next === undefined) return
-      this.start(next.call, next.execute)
+      this.start(next)
     }
   }
 
-  private start(call: AnsweredCall, execute: Execute<R>): void {
+  private start({ call, execute, tool }: Queued<R>): void {
     // Made when the tool asks for its signal: most do not.
     let controller: AbortController | undefined
     let stopped: { readonly reason: unknown } | undefined
@@ -72,47 +99,92 @@ export class Execution<R> {
       controller?.abort(reason)
     }
     this.running.add(call)
-    const settle = (exit: Exit.Exit<unknown, unknown>): void => {
-      this.running.delete(call)
-      this.settle(call, ToolOutcome.fromExit(call.chunk, exit))
+    let stopTimer: ReturnType<typeof fork> | undefined
+    const settle = (outcome: () => ToolOutcome.ToolOutcome): void => {
+      stopTimer?.(undefined)
+      if (!this.running.delete(call)) return
+      this.settle(call, outcome())
       this.run.inbox.notify()
     }
-    const executing = Effect.suspend(() => execute(call.input, this.context(call, signal)))
+    const executing = Effect.suspend(() => execute(call.input, this.context(call, signal))).pipe(
+      Effect.flatMap(withTold(tool.toModelOutput)),
+      Effect.provideService(Caller, this.caller(call))
+    )
     const settled = Effect.matchCause(executing, {
-      onFailure: cause => settle(Exit.failCause(cause)),
-      onSuccess: value => settle(Exit.succeed(value))
+      onFailure: cause => settle(() => ToolOutcome.failed(call.chunk, Cause.squash(cause))),
+      onSuccess: ({ told, value }) => settle(() => ToolOutcome.succeeded(call.chunk, value, told))
     })
-    fork(this.run, settled, tell)
+    const stop = fork(this.run, settled, tell)
+    const { timeout } = tool
+    if (timeout === undefined || !this.running.has(call)) return
+    const expire = (): void => {
+      const error = timedOut(tool.name, timeout)
+      settle(() => ToolOutcome.failed(call.chunk, error))
+      // The outcome is told: a tool that does not stop holds nobody up but the end of its run.
+      stop(error)
+    }
+    stopTimer = fork(this.run, Effect.map(Effect.sleep(timeout), expire))
+  }
+
+  private isOver(call: AnsweredCall): boolean {
+    return this.outcomes.has(call)
+  }
+
+  private tellOutput(call: AnsweredCall, output: unknown): void {
+    const { toolCallId, toolName } = call.chunk.payload
+    const { emit, runId } = this.run
+    emit({ type: "tool-output", runId, from: "USER", payload: { output, toolCallId, toolName } })
+  }
+
+  /** What a run that this call starts needs to know of it. */
+  private caller(call: AnsweredCall): CallerInfo {
+    const { caller, inbox, settings } = this.run
+    return {
+      depth: caller.depth + 1,
+      maxDepth: Math.min(caller.maxDepth, caller.depth + settings.maxDepth),
+      addUsage: usage => {
+        if (!this.isOver(call)) this.run.nestedUsage = Usage.combine(this.run.nestedUsage, usage)
+      },
+      tell: output => {
+        if (!this.isOver(call)) this.tellOutput(call, output)
+      },
+      mayGoOn: resume => inbox.hasRoom(resume)
+    }
   }
 
   private context(call: AnsweredCall, signal: () => AbortSignal): ToolContext {
-    const { agentId, emit, runId } = this.run
+    const { agentId, emit, inbox, requestContext, runId, thread } = this.run
     const { toolCallId, toolName } = call.chunk.payload
+    const room = Effect.async<void>(resume => {
+      if (inbox.hasRoom(() => resume(Effect.void))) resume(Effect.void)
+    })
     const whileRunning = (write: () => void): Effect.Effect<void> =>
-      Effect.suspend(() =>
-        this.outcomes.has(call)
-          ? Effect.logDebug(`Tool "${toolName}" wrote after its call ${toolCallId} had ended: dropped.`)
-          : Effect.sync(write)
-      )
+      Effect.suspend(() => {
+        if (this.isOver(call)) {
+          return Effect.logDebug(`Tool "${toolName}" wrote after its call ${toolCallId} had ended: dropped.`)
+        }
+        write()
+        return inbox.isFull ? room : Effect.void
+      })
     return {
       agentId,
       runId,
       toolCallId,
       toolName,
+      threadId: thread?.id,
+      resourceId: thread?.resourceId,
+      requestContext,
       get abortSignal() {
         return signal()
       },
       messages: this.messages,
-      write: output =>
-        whileRunning(() =>
-          emit({ type: "tool-output", runId, from: "USER", payload: { output, toolCallId, toolName } })
-        ),
+      write: output => whileRunning(() => this.tellOutput(call, output)),
       writeData: (part: DataPart) => whileRunning(() => emit({ ...part, runId, from: "USER" }))
     }
   }
 
   private settle(call: AnsweredCall, outcome: ToolOutcome.ToolOutcome): void {
-    if (this.outcomes.has(call)) return
+    if (this.isOver(call)) return
     this.outcomes.set(call, outcome)
     this.run.emit(outcome.chunk)
   }
@@ -144,6 +216,13 @@ export class Execution<R> {
     return content.length === 0 ? undefined : { role: "tool", content }
   }
 }
+
+const timedOut = (toolName: string, milliseconds: number): ToolTimedOut =>
+  new ToolTimedOut({
+    toolName,
+    milliseconds,
+    message: `Tool "${toolName}" was stopped: it took longer than its ${milliseconds} ms.`
+  })
 
 const notFound = (toolName: string, available: ReadonlyArray<string>): ToolNotFound =>
   new ToolNotFound({

@@ -16,7 +16,7 @@ export class Inbox {
   private chunks: Array<Chunk> = []
   private reader: (() => void) | undefined
   private turn: ReturnType<typeof setImmediate> | undefined
-  private writer: (() => void) | undefined
+  private writers: Array<() => void> = []
   private isNotified = false
   private isTextAwaited = false
   private isClosed = false
@@ -87,9 +87,11 @@ export class Inbox {
   take(): ReadonlyArray<Chunk> {
     const taken = this.chunks
     if (taken.length > 0) this.chunks = []
-    const writer = this.writer
-    this.writer = undefined
-    writer?.()
+    if (this.writers.length > 0) {
+      const writers = this.writers
+      this.writers = []
+      for (const writer of writers) writer()
+    }
     return taken
   }
 
@@ -97,11 +99,17 @@ export class Inbox {
     return this.chunks.length >= capacity
   }
 
-  /** Settles when the reader has taken what is there, or the run is over. For one writer: the model's. */
+  /** Whether there is room; when not, `resume` is called once, when the reader has taken what is there or the run is over. */
+  hasRoom(resume: () => void): boolean {
+    if (this.isClosed || !this.isFull) return true
+    this.writers.push(resume)
+    return false
+  }
+
+  /** Settles when the reader has taken what is there, or the run is over. */
   drained(): Promise<void> {
     return new Promise(resolve => {
-      if (this.isClosed) resolve()
-      else this.writer = resolve
+      if (this.hasRoom(resolve)) resolve()
     })
   }
 

@@ -1,73 +1,152 @@
 /**
- * The agent loop: one flat stream over the states of a run. Each state takes what the run's inbox holds, hands it on as one
- * batch, and names the next state.
+ * The agent loop: one flat sequence of the states of a run. Each state looks at what has happened, tells what there is to
+ * tell, and names the next state.
  *
- *     Opening ─▶ Answering ─▶ Executing ─▶ Deciding ─▶ Answering ─▶ … ─▶ Ending ─▶ Ended
- *                    └────────────┴────────────┴── failure, abort ──────────▲
+ *     Opening ─▶ Answering ─▶ Executing ─▶ Answering ─▶ … ─▶ Ending ─▶ Ended
+ *                  ▲  └──┐        │                            ▲
+ *                  └─ retry       └── failure, stop ───────────┘
  *
- * A model call is read by plain promises; each tool call and what decides about stopping runs in a fiber of its own. The run
- * owns them all. The loop itself waits for nothing but its inbox, which is why an abort takes effect at once.
+ * A model call is read by plain promises; each tool call, and whatever else takes its time (`Waiting`: the thread, what
+ * decides about steps, the time before a retry), runs in a fiber of its own. The run owns them all. The loop itself waits
+ * for nothing but its inbox, which is why an abort takes effect at once.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Random from "effect/Random"
 import type { Answer } from "../model/Answer.js"
 import { abortMessage } from "../output/RunFold.js"
-import type { Chunk } from "../protocol/Chunk.js"
-import { InvalidConfiguration, type ModelError, RunAborted, ToolCallCutOff } from "../protocol/Errors.js"
+import {
+  type AgentError,
+  InvalidConfiguration,
+  InvalidMessage,
+  isAgentError,
+  RunAborted,
+  StorageError,
+  ToolCallCutOff
+} from "../protocol/Errors.js"
 import { messageOf } from "../protocol/safeJson.js"
+import * as Usage from "../protocol/tokens.js"
 import { type Asked, ask } from "./asking.js"
 import { type RunEnd, runFinish, type StoppedBy, stepFinish, stepReason, stepResult } from "./ending.js"
 import { Execution } from "./execution.js"
+import { basePlan, changedPlan, type StepPlan } from "./planning.js"
 import type { StopCondition } from "./RunOptions.js"
-import { fork, type Run } from "./run.js"
+import { type Attempt, type CallFailure, nextAttempt } from "./retrying.js"
+import type { Run } from "./run.js"
+import { openThread, storeAdded, storeLast } from "./thread.js"
+import { startRunTimer, startStepTimer } from "./timing.js"
+import { type Waiting, waitFor, waitToEnd } from "./waiting.js"
 
 export type State<R> =
   | { readonly _tag: "Opening" }
-  | { readonly _tag: "Answering"; readonly asked: Asked }
-  | { readonly _tag: "Executing"; readonly answer: Answer; readonly execution: Execution<R> }
-  | { readonly _tag: "Deciding"; readonly answer: Answer; readonly decision: Decision }
+  | { readonly _tag: "Answering"; readonly plan: StepPlan<R>; readonly asked: Asked }
+  | { readonly _tag: "Executing"; readonly asked: Asked; readonly execution: Execution<R> }
+  | Waiting<State<R>>
   | { readonly _tag: "Ending"; readonly end: RunEnd }
   | { readonly _tag: "Ended"; readonly end: RunEnd }
 
 const opening = <R>(run: Run<R>): State<R> => {
-  const { agentId, messageId, runId } = run
+  const { agentId, messageId, runId, thread } = run
   run.emit({ type: "start", runId, from: "AGENT", payload: { agentId, messageId } })
-  return asking(run)
+  if (run.control.halted !== undefined) return haltedBetween(run)
+  startRunTimer(run)
+  if (thread === undefined) return asking(run)
+  return waitFor(
+    run,
+    openThread(run, thread),
+    exit => {
+      if (Exit.isFailure(exit)) return failedWith(exit.cause, undefined)
+      run.input = exit.value
+      return asking(run)
+    },
+    () => haltedBetween(run)
+  )
 }
 
-const asking = <R>(run: Run<R>): State<R> =>
-  run.control.aborted === undefined
-    ? { _tag: "Answering", asked: ask(run) }
-    : { _tag: "Ending", end: abortedEnd(run, undefined) }
+/** The next step: what it asks, and the first call of its model. */
+const asking = <R>(run: Run<R>): State<R> => {
+  if (run.control.halted !== undefined) return haltedBetween(run)
+  startStepTimer(run)
+  const { prepareStep } = run.settings
+  if (prepareStep === undefined) return calling(run, basePlan(run), first(run))
+  return waitFor(
+    run,
+    Effect.suspend(() => changedPlan(run, prepareStep)),
+    exit => {
+      if (Exit.isFailure(exit)) return failedWith(exit.cause, "prepareStep")
+      const { value: plan } = exit
+      return calling(run, plan, plan.models === run.models ? first(run) : { modelIndex: 0, retry: 0 })
+    },
+    () => haltedBetween(run)
+  )
+}
+
+const first = <R>(run: Run<R>): Attempt => ({ modelIndex: run.modelIndex, retry: 0 })
+
+const calling = <R>(run: Run<R>, plan: StepPlan<R>, attempt: Attempt): State<R> => {
+  const asked = ask(run, plan, attempt)
+  run.rememberCutOff = () => cutOff(run, asked, undefined, stoppedEarly)
+  return { _tag: "Answering", plan, asked }
+}
+
+const stoppedEarly = new RunAborted({ message: "The run was interrupted before it had finished." })
 
 /** The model is answering; or it is done, and the step goes on to its tools. */
 const answering = <R>(run: Run<R>, state: Extract<State<R>, { readonly _tag: "Answering" }>): State<R> => {
-  const { answer, outcome, request } = state.asked
-  if (run.control.aborted !== undefined) return aborted(run, answer, undefined)
+  const { asked, plan } = state
+  const { answer, holding, messages, outcome } = asked
+  if (run.control.halted !== undefined) return halted(run, asked, undefined)
   if (outcome === undefined) return state
-  if (outcome.failure !== undefined) return failed(run, answer, outcome.failure)
+  if (outcome.failure !== undefined) return callFailed(run, plan, asked, outcome.failure)
   answer.close(true)
-  const execution = new Execution(run, answer.calls, request.messages)
+  holding.release()
+  const execution = new Execution(run, answer.calls, messages, plan.tools)
+  run.rememberCutOff = () => cutOff(run, asked, execution, stoppedEarly)
   const reason = stepReason(answer)
   if (reason === "length" || reason === "content-filter") {
     execution.cutOff(cutOffBecause(reason))
   } else {
     execution.prepare()
   }
-  return executing(run, { _tag: "Executing", answer, execution })
+  return executing(run, { _tag: "Executing", asked, execution })
+}
+
+/** Tries again, as long as nothing was shown: what somebody has read cannot be taken back. */
+const callFailed = <R>(run: Run<R>, plan: StepPlan<R>, asked: Asked, failure: CallFailure): State<R> => {
+  const next = (random: number) => nextAttempt(plan.models, asked.attempt, failure, random)
+  if (asked.holding.isShown || next(0) === undefined) return failed(run, asked, failure)
+  run.ids.rollBack()
+  run.rememberCutOff = undefined
+  const backOff = Effect.gen(function* () {
+    const attempt = next(yield* Random.next)
+    if (attempt === undefined || attempt.delay === 0) return attempt
+    yield* Effect.logDebug(`A model call failed and is made again in ${attempt.delay} ms: ${failure.message}`)
+    yield* Effect.sleep(attempt.delay)
+    return attempt
+  })
+  return waitFor(
+    run,
+    backOff,
+    exit => {
+      const attempt = Exit.isSuccess(exit) ? exit.value : undefined
+      return attempt === undefined ? failed(run, asked, failure) : calling(run, plan, attempt)
+    },
+    () => halted(run, asked, undefined)
+  )
 }
 
 /** Tools of the step are running; or all have their outcome, and the step ends. */
 const executing = <R>(run: Run<R>, state: Extract<State<R>, { readonly _tag: "Executing" }>): State<R> => {
-  const { answer, execution } = state
-  if (run.control.aborted !== undefined) return aborted(run, answer, execution)
+  const { asked, execution } = state
+  if (run.control.halted !== undefined) return halted(run, asked, execution)
   execution.advance()
-  return execution.isDone ? stepEnds(run, answer, execution) : state
+  return execution.isDone ? stepEnds(run, asked.answer, execution) : state
 }
 
 /** Adds what a step said to the conversation. */
 const remember = <R>(run: Run<R>, answer: Answer, execution: Execution<R>, isComplete: boolean): void => {
+  run.rememberCutOff = undefined
   for (const message of [answer.toMessage(isComplete), execution.toMessage()]) {
     if (message !== undefined) run.added.push(message)
   }
@@ -75,6 +154,21 @@ const remember = <R>(run: Run<R>, answer: Answer, execution: Execution<R>, isCom
 
 const stepEnds = <R>(run: Run<R>, answer: Answer, execution: Execution<R>): State<R> => {
   remember(run, answer, execution, true)
+  const { thread } = run
+  if (thread === undefined) return stepStored(run, answer, execution)
+  return waitFor(
+    run,
+    storeAdded(run, thread),
+    exit => {
+      if (Exit.isSuccess(exit)) return stepStored(run, answer, execution)
+      lastStep(run, answer, undefined)
+      return failedWith(exit.cause, undefined)
+    },
+    () => haltedAfter(run, answer)
+  )
+}
+
+const stepStored = <R>(run: Run<R>, answer: Answer, execution: Execution<R>): State<R> => {
   if (stepReason(answer) !== "tool-calls") return lastStep(run, answer, undefined)
   const { maxSteps, stopWhen } = run.settings
   if (execution.hasClientCalls) return lastStep(run, answer, "client-tool")
@@ -84,50 +178,37 @@ const stepEnds = <R>(run: Run<R>, answer: Answer, execution: Execution<R>): Stat
 
 const lastStep = <R>(run: Run<R>, answer: Answer, stoppedBy: StoppedBy | undefined): State<R> => {
   const result = stepResult(answer, false, stoppedBy)
-  run.emit(stepFinish(run, answer, result))
+  tellStep(run, stepFinish(run, answer, result))
   return { _tag: "Ending", end: { _tag: "Success", result, answer } }
 }
 
 const nextStep = <R>(run: Run<R>, answer: Answer): State<R> => {
-  run.emit(stepFinish(run, answer, stepResult(answer, run.control.aborted === undefined, undefined)))
+  tellStep(run, stepFinish(run, answer, stepResult(answer, run.control.halted === undefined, undefined)))
   return asking(run)
 }
 
-/** What the stop conditions say, once they have. */
-interface Decision {
-  verdict: Exit.Exit<boolean> | undefined
+const tellStep = <R>(run: Run<R>, chunk: ReturnType<typeof stepFinish>): void => {
+  run.emit(chunk)
+  run.nestedUsage = Usage.empty
 }
 
 /** Asks the stop conditions. They may take their time, and an abort does not wait for them. */
 const decide = <R>(run: Run<R>, answer: Answer): State<R> => {
-  const { payload } = stepFinish(run, answer, stepResult(answer, true, undefined))
-  const steps = [...run.fold.finishedSteps, run.fold.stepOf(payload)]
-  const decision: Decision = { verdict: undefined }
-  const settle = (verdict: Exit.Exit<boolean>): void => {
-    decision.verdict = verdict
-    run.inbox.notify()
-  }
-  const deciding = firstTrue(run.settings.stopWhen, { steps })
-  fork(run, Effect.map(Effect.exit(deciding), settle))
-  return decided(run, { _tag: "Deciding", answer, decision })
+  const steps = [...run.fold.finishedSteps, stepSoFar(run, answer)]
+  return waitFor(
+    run,
+    Effect.suspend(() => firstTrue(run.settings.stopWhen, { steps })),
+    exit => {
+      if (Exit.isSuccess(exit)) return exit.value ? lastStep(run, answer, "stop-when") : nextStep(run, answer)
+      lastStep(run, answer, undefined)
+      return failedWith(exit.cause, "stopWhen")
+    },
+    () => haltedAfter(run, answer)
+  )
 }
 
-/** The stop conditions are deciding; or they have, and the run goes on as they say. */
-const decided = <R>(run: Run<R>, state: Extract<State<R>, { readonly _tag: "Deciding" }>): State<R> => {
-  const { answer, decision } = state
-  const { verdict } = decision
-  if (run.control.aborted !== undefined) {
-    lastStep(run, answer, undefined)
-    return { _tag: "Ending", end: abortedEnd(run, undefined) }
-  }
-  if (verdict === undefined) return state
-  if (Exit.isSuccess(verdict)) {
-    return verdict.value ? lastStep(run, answer, "stop-when") : nextStep(run, answer)
-  }
-  lastStep(run, answer, undefined)
-  const error = brokenStopCondition(verdict.cause)
-  return { _tag: "Ending", end: { _tag: "Failure", error, answer: undefined } }
-}
+const stepSoFar = <R>(run: Run<R>, answer: Answer) =>
+  run.fold.stepOf(stepFinish(run, answer, stepResult(answer, true, undefined)).payload)
 
 const firstTrue = Effect.fnUntraced(function* (
   conditions: ReadonlyArray<StopCondition>,
@@ -140,42 +221,97 @@ const firstTrue = Effect.fnUntraced(function* (
   return false
 })
 
-const brokenStopCondition = (cause: Cause.Cause<unknown>): InvalidConfiguration =>
-  new InvalidConfiguration({
-    field: "stopWhen",
-    message: `A stop condition failed: ${messageOf(Cause.squash(cause))} It must return a boolean.`
-  })
+/** A run that fails between two answers. What is the caller's own function has failed the run by `option`. */
+const failedWith = <R>(
+  cause: Cause.Cause<unknown>,
+  option: "prepareStep" | "stopWhen" | undefined
+): State<R> => {
+  const thrown = Cause.squash(cause)
+  const error = option === undefined ? storeFailure(thrown) : optionFailure(option, thrown)
+  return { _tag: "Ending", end: { _tag: "Failure", error, answer: undefined } }
+}
 
-const failed = <R>(run: Run<R>, answer: Answer, error: ModelError): State<R> => {
-  answer.close(false)
-  const execution = new Execution(run, answer.calls, [])
-  execution.cutOff(() => error)
-  remember(run, answer, execution, false)
+const storeFailure = (thrown: unknown): AgentError =>
+  isAgentError(thrown)
+    ? thrown
+    : new StorageError({ operation: "ThreadStore", message: "The store of threads failed.", cause: thrown })
+
+const optionFailure = (field: string, thrown: unknown): AgentError =>
+  thrown instanceof InvalidConfiguration || thrown instanceof InvalidMessage
+    ? thrown
+    : new InvalidConfiguration({ field, message: `\`${field}\` failed: ${messageOf(thrown)}` })
+
+/** A call that came to nothing: of its answer nothing goes into the conversation. */
+const failed = <R>(run: Run<R>, asked: Asked, error: AgentError): State<R> => {
+  const { answer, holding } = asked
+  run.rememberCutOff = undefined
+  if (holding.isShown) {
+    answer.close(false)
+    new Execution(run, answer.calls, [], run.tools).cutOff(() => error)
+  } else {
+    answer.begin()
+    holding.releaseFacts()
+  }
   return { _tag: "Ending", end: { _tag: "Failure", error, answer } }
 }
 
-const abortedEnd = <R>(
-  run: Run<R>,
-  answer: Answer | undefined
-): Extract<RunEnd, { readonly _tag: "Aborted" }> => {
-  const reason = run.control.aborted?.reason
-  return {
-    _tag: "Aborted",
-    error: new RunAborted({ message: abortMessage(reason), cause: reason }),
-    reason,
-    answer
-  }
+type Stopped = Exclude<RunEnd, { readonly _tag: "Success" }>
+
+const stoppedEnd = <R>(run: Run<R>, answer: Answer | undefined): Stopped => {
+  const { halted: halt } = run.control
+  if (halt?._tag === "TimedOut") return { _tag: "Failure", error: halt.error, answer }
+  const { reason } = halt ?? {}
+  const error = new RunAborted({ message: abortMessage(reason), cause: reason })
+  return { _tag: "Aborted", error, reason, answer }
 }
 
-/** A step whose model had answered has a finish; one that was cut off in the answer has none. */
-const aborted = <R>(run: Run<R>, answer: Answer, begun: Execution<R> | undefined): State<R> => {
-  const end = abortedEnd(run, begun === undefined ? answer : undefined)
+/** Ends what an answer and its tools have left open, and adds what was said to the conversation. */
+const cutOff = <R>(
+  run: Run<R>,
+  { answer, holding }: Asked,
+  begun: Execution<R> | undefined,
+  error: AgentError
+): void => {
+  if (begun === undefined && !holding.isShown) {
+    answer.begin()
+    holding.releaseFacts()
+    run.rememberCutOff = undefined
+    return
+  }
   if (begun === undefined) answer.close(false)
-  const execution = begun ?? new Execution(run, answer.calls, [])
-  execution.cutOff(() => end.error)
+  const execution = begun ?? new Execution(run, answer.calls, [], run.tools)
+  execution.cutOff(() => error)
   remember(run, answer, execution, begun !== undefined)
-  if (begun !== undefined) lastStep(run, answer, undefined)
-  return { _tag: "Ending", end }
+}
+
+/**
+ * A run that is stopped in a step. A step whose model had answered has a finish; one that was cut off in the answer has
+ * none. An answer that took too long has failed, and is not remembered.
+ */
+const halted = <R>(run: Run<R>, asked: Asked, begun: Execution<R> | undefined): State<R> => {
+  const end = stoppedEnd(run, begun === undefined ? asked.answer : undefined)
+  if (end._tag === "Failure" && begun === undefined) return failed(run, asked, end.error)
+  cutOff(run, asked, begun, end.error)
+  if (begun !== undefined) lastStep(run, asked.answer, undefined)
+  return storing(run, end)
+}
+
+/** A run that is stopped after the outcomes of a step. */
+const haltedAfter = <R>(run: Run<R>, answer: Answer): State<R> => {
+  lastStep(run, answer, undefined)
+  return storing(run, stoppedEnd(run, undefined))
+}
+
+/** A run that is stopped between two steps. */
+const haltedBetween = <R>(run: Run<R>): State<R> => storing(run, stoppedEnd(run, undefined))
+
+/** What was said last goes into the thread before the run says that it is over. */
+const storing = <R>(run: Run<R>, end: RunEnd): State<R> => {
+  const ending: State<R> = { _tag: "Ending", end }
+  const { thread } = run
+  return thread === undefined || thread.stored === run.added.length
+    ? ending
+    : waitToEnd(run, storeLast(run), () => ending)
 }
 
 const cutOffBecause =
@@ -190,11 +326,14 @@ const cutOffBecause =
     })
 
 const ended = <R>(run: Run<R>, end: RunEnd): State<R> => {
+  run.stopStepTimer()
   for (const chunk of runFinish(run, end)) run.emit(chunk)
+  run.isOver = true
   return { _tag: "Ended", end }
 }
 
-const transition = <R>(run: Run<R>, state: State<R>): State<R> => {
+/** Moves a run on by one state. */
+export const transition = <R>(run: Run<R>, state: State<R>): State<R> => {
   switch (state._tag) {
     case "Opening":
       return opening(run)
@@ -202,64 +341,17 @@ const transition = <R>(run: Run<R>, state: State<R>): State<R> => {
       return answering(run, state)
     case "Executing":
       return executing(run, state)
-    case "Deciding":
-      return decided(run, state)
+    case "Waiting":
+      return state.next() ?? state
     case "Ending":
     case "Ended":
       return ended(run, state.end)
   }
 }
 
-/** Only a run that has asked somebody has something to wait for. */
-const mustWait = <R>(state: State<R>): boolean =>
-  state._tag === "Answering" || state._tag === "Executing" || state._tag === "Deciding"
-
-const isEnded = <R>(state: State<R>): boolean => state._tag === "Ended"
-
-/** What a run tells next, and the state it is in then. */
-export const advance = <R>(
-  run: Run<R>,
-  state: State<R>
-): Effect.Effect<readonly [ReadonlyArray<Chunk>, State<R>]> => {
-  const move = () => {
-    const next = transition(run, state)
-    return [run.inbox.take(), next] as const
-  }
-  return mustWait(state) ? Effect.map(run.inbox.arrived, move) : Effect.sync(move)
-}
-
 /** Where every run begins. */
 export const start: Extract<State<never>, { readonly _tag: "Opening" }> = { _tag: "Opening" }
 
-/** Who takes what a run tells. */
-export interface Writer {
-  readonly write: (chunks: ReadonlyArray<Chunk>) => void
-  /** Whether the run may go on; when not, `resume` is called once, as soon as it may. */
-  readonly mayGoOn: (resume: () => void) => boolean
-}
-
-/**
- * Drives a run without a stream around it: the same states, moved by plain code inside one async boundary. Interrupting it
- * leaves the run where it is.
- */
-export const drive = <R>(run: Run<R>, { mayGoOn, write }: Writer): Effect.Effect<void> =>
-  Effect.async(resume => {
-    let state: State<R> = start
-    let isLeft = false
-    const go = (): void => {
-      try {
-        while (!isLeft && !isEnded(state) && mayGoOn(go) && (!mustWait(state) || run.inbox.hasNews(go))) {
-          state = transition(run, state)
-          write(run.inbox.take())
-        }
-        if (isEnded(state)) resume(Effect.void)
-      } catch (defect) {
-        resume(Effect.die(defect))
-      }
-    }
-    go()
-    return Effect.sync(() => {
-      isLeft = true
-      run.inbox.leave()
-    })
-  })
+/** Only a run that has asked somebody has something to wait for. */
+export const mustWait = <R>(state: State<R>): boolean =>
+  state._tag === "Answering" || state._tag === "Executing" || state._tag === "Waiting"

@@ -1,107 +1,172 @@
 /** Makes a run ready: settings with their defaults, the conversation, the tools; refuses what cannot work before any model is asked. */
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 import * as RuntimeFlags from "effect/RuntimeFlags"
 import * as RunIds from "../model/runIds.js"
 import * as RunFold from "../output/RunFold.js"
 import type { Chunk } from "../protocol/Chunk.js"
-import { fromInput, type Input } from "../protocol/Conversation.js"
-import { InvalidConfiguration } from "../protocol/Errors.js"
+import { type Entry, type Input, readInput, settled } from "../protocol/Conversation.js"
+import { AgentDepthExceeded, InvalidConfiguration } from "../protocol/Errors.js"
 import { IdGenerator } from "../protocol/Id.js"
-import type { Message } from "../protocol/Message.js"
+import { messageOf } from "../protocol/safeJson.js"
+import * as Usage from "../protocol/tokens.js"
+import { ThreadStore } from "../storage/ThreadStore.js"
 import type * as Tool from "../tool/Tool.js"
-import { defaultFields, refuseUnknown, runFields, settingsOf, toolsByName } from "./checkOptions.js"
-import { type Agent, type RequirementsOf, toolsOf } from "./definition.js"
+import type { RequestContext } from "../tool/ToolContext.js"
+import { Caller, type CallerInfo } from "./caller.js"
+import {
+  activeTools,
+  checked,
+  checkMemory,
+  checkToolChoice,
+  defaultFields,
+  definitionsOf,
+  modelsOf,
+  refuseUnknown,
+  runFields,
+  settingsOf,
+  toolsByName
+} from "./checkOptions.js"
+import { type Agent, type AnyRunOptions, type RunRequirements, toolsOf } from "./definition.js"
+import { follow } from "./following.js"
 import { Inbox } from "./inbox.js"
-import type { RunOptions } from "./RunOptions.js"
+import { instructionsOf } from "./planning.js"
+import type { Dynamic, DynamicState, MemoryOptions, RunOptions } from "./RunOptions.js"
 import { type Run, type RunControl, stopRunning } from "./run.js"
+import { makeThread, type RunThread, storeLast } from "./thread.js"
 
-/** Runs plain code that throws `InvalidConfiguration`. */
-const checked = <A>(check: () => A): Effect.Effect<A, InvalidConfiguration> =>
-  Effect.suspend(() => {
-    try {
-      return Effect.succeed(check())
-    } catch (cause) {
-      return cause instanceof InvalidConfiguration ? Effect.fail(cause) : Effect.die(cause)
-    }
+/** Characters of an answer that a run without replay keeps. */
+export const keptText = 2 ** 20
+
+/** A part of the agent, made for this run when it is a function. */
+const resolve = <A>(
+  field: string,
+  dynamic: Dynamic<A>,
+  state: DynamicState
+): Effect.Effect<A, InvalidConfiguration> => {
+  // A part that is a function is no part yet: what an agent is made of are texts, lists and objects.
+  if (typeof dynamic !== "function") return Effect.succeed(dynamic)
+  const make = dynamic as (state: DynamicState) => A | Effect.Effect<A, unknown>
+  const made = Effect.suspend(() => {
+    const value = make(state)
+    return Effect.isEffect(value) ? (value as Effect.Effect<A, unknown>) : Effect.succeed(value)
   })
-
-const instructionsOf = (text: string | undefined): ReadonlyArray<Message> =>
-  text === undefined || text === "" ? [] : [{ role: "system", content: text }]
-
-/** Runs by the signal that they follow. */
-const followers = new WeakMap<AbortSignal, Set<RunControl>>()
-
-/** Tells every run that follows the signal. One function for all of them, so that a signal has it as a listener once. */
-function tellFollowers(this: AbortSignal): void {
-  for (const control of followers.get(this) ?? []) control.abort(this.reason)
+  return Effect.interruptible(made).pipe(
+    Effect.catchAllCause(cause =>
+      Cause.isInterruptedOnly(cause)
+        ? Effect.interrupt
+        : Effect.fail(
+            new InvalidConfiguration({
+              field,
+              message: `The function \`${field}\` of the agent failed: ${messageOf(Cause.squash(cause))} It must give what the agent is to have.`
+            })
+          )
+    )
+  )
 }
 
-/**
- * Aborts when the signal does, until `release` is called. A signal that many runs share has one listener, and none when
- * the last of them has ended.
- */
-const follow = (signal: AbortSignal | undefined, control: RunControl): (() => void) => {
-  if (signal === undefined) return () => undefined
-  if (signal.aborted) {
-    control.abort(signal.reason)
-    return () => undefined
-  }
-  const controls = followers.get(signal) ?? new Set()
-  followers.set(signal, controls.add(control))
-  signal.addEventListener("abort", tellFollowers, { once: true })
-  return () => {
-    controls.delete(control)
-    if (controls.size === 0) signal.removeEventListener("abort", tellFollowers)
-  }
+/** Tools as a function gives them, not yet by name. */
+const isList = <A>(tools: ReadonlyArray<A> | ReadonlyMap<string, A>): tools is ReadonlyArray<A> =>
+  Array.isArray(tools)
+
+const contextOf = (given: AnyRunOptions["requestContext"]): RequestContext => {
+  if (given instanceof Map) return given
+  return new Map(Object.entries(given ?? {}))
 }
+
+const threadOf = Effect.fnUntraced(function* <R>(
+  agent: Agent<R>,
+  memory: MemoryOptions | undefined,
+  entries: ReadonlyArray<Entry>
+) {
+  if (memory === undefined) return undefined
+  const store = yield* Effect.serviceOption(ThreadStore)
+  if (Option.isSome(store)) return makeThread(store.value, memory, agent.memory, entries)
+  return yield* new InvalidConfiguration({
+    field: "memory",
+    message: `Agent "${agent.id}" has nowhere to keep threads. Give its container a store, for example new Eddy({ agents, storage: new InMemoryStore() }); with Effect provide ThreadStore.`
+  })
+})
+
+/** Without a thread the input stands alone, and must say something by itself. */
+const conversationOf = (thread: RunThread | undefined, entries: ReadonlyArray<Entry>) =>
+  thread === undefined ? settled(entries.map(({ message }) => message)) : Effect.succeed([])
 
 /**
  * A run that can be started once. Whoever starts it closes it, however it ends: that stops what it has running, waits for
- * that, and lets go of the signal.
+ * that, stores what it had said, and lets go of the signal.
  */
-export const prepare = Effect.fnUntraced(function* <R, Tools extends ReadonlyArray<Tool.Any>>(
-  agent: Agent<R>,
-  input: Input,
-  options: RunOptions<Tools>,
-  control: RunControl
-) {
-  type Needs = R | RequirementsOf<Tools>
-  const { abortSignal, instructions, runId, tools, ...changes } = options
-  const added = toolsOf(tools)
-  const { byName, settings } = yield* checked(() => {
+export const prepare = Effect.fnUntraced(function* <
+  R,
+  const Tools extends ReadonlyArray<Tool.Any>,
+  const Memory extends MemoryOptions | undefined
+>(agent: Agent<R>, input: Input, options: RunOptions<Tools, Memory>, control: RunControl) {
+  type Needs = R | RunRequirements<Tools, Memory>
+  const { abortSignal, instructions, memory, replay, requestContext, runId, tools, ...changes } = options
+  const added: ReadonlyArray<Tool.Tool<string, Needs>> = toolsOf(tools)
+  const settings = yield* checked(() => {
     refuseUnknown("A run", options, [...defaultFields, ...runFields])
-    return {
-      settings: settingsOf(agent.defaults, changes),
-      byName:
-        added.length === 0
-          ? agent.toolsByName
-          : new Map<string, Tool.Tool<string, Needs>>([...agent.toolsByName, ...toolsByName(added)])
-    }
+    if (memory !== undefined) checkMemory(memory)
+    return settingsOf(agent.defaults, changes)
   })
-  const conversation = yield* fromInput(input)
+  const caller: CallerInfo = yield* Caller
+  if (caller.depth > caller.maxDepth) {
+    const { maxDepth } = caller
+    const message = `Agent "${agent.id}" was not run: it would be ${caller.depth} agents deep, and \`maxDepth\` is ${maxDepth}.`
+    return yield* new AgentDepthExceeded({ agentId: agent.id, maxDepth, message })
+  }
+  const context = contextOf(requestContext)
+  const state: DynamicState = { requestContext: context }
+  const said =
+    instructions ?? (agent.instructions && (yield* resolve("instructions", agent.instructions, state)))
+  const models = yield* resolve("model", agent.model, state)
+  const own = typeof agent.tools === "function" ? yield* resolve("tools", agent.tools, state) : agent.tools
+  const { active, all, choices } = yield* checked(() => {
+    const known: ReadonlyMap<string, Tool.Tool<string, Needs>> = isList(own) ? toolsByName(own) : own
+    const all = added.length === 0 ? known : new Map([...known, ...toolsByName(added)])
+    const active = settings.activeTools === undefined ? all : activeTools(all, settings.activeTools)
+    checkToolChoice(settings.toolChoice, active)
+    return { active, all, choices: modelsOf(models, settings.maxRetries) }
+  })
+  const entries = yield* readInput(input)
+  const thread = yield* threadOf(agent, memory, entries)
+  const conversation = yield* conversationOf(thread, entries)
   const ids = yield* IdGenerator
+  const clock = yield* Effect.clock
   const runtime = yield* Effect.runtime<Needs>()
   const inbox = new Inbox()
   const id = runId ?? ids.next("run")
-  const fold = RunFold.make(id)
+  const textLimit = replay === false ? keptText : Number.POSITIVE_INFINITY
+  const fold = RunFold.make(id, textLimit)
   const release = follow(abortSignal, control)
   const run: Run<Needs> = {
     runId: id,
     agentId: agent.id,
     messageId: ids.next("message"),
-    model: agent.model,
+    models: choices,
+    modelIndex: 0,
+    model: choices[0].model,
     settings,
-    tools: byName,
-    definitions: Array.from(byName.values(), ({ definition }) => definition),
+    tools: active,
+    allTools: all,
+    definitions: definitionsOf(active),
+    requestContext: context,
     ids: RunIds.make(),
     makeId: ids.next,
-    instructions: instructionsOf(instructions ?? agent.instructions),
+    instructions: instructionsOf(said),
     input: conversation,
     added: [],
+    thread,
+    rememberCutOff: undefined,
+    nestedUsage: Usage.empty,
+    caller,
+    textLimit,
     inbox,
     control,
+    clock,
     fold,
     emit: (chunk: Chunk) => {
       // The text of a step comes with its `step-finish`.
@@ -111,16 +176,21 @@ export const prepare = Effect.fnUntraced(function* <R, Tools extends ReadonlyArr
     // Whoever makes a run ready may not be interrupted meanwhile; what the run starts may.
     runFork: Runtime.runFork(Runtime.enableRuntimeFlag(runtime, RuntimeFlags.Interruption)),
     running: new Set(),
+    stopStepTimer: () => undefined,
+    isOver: false,
     close: Effect.suspend(() => {
       release()
       inbox.close()
-      if (run.running.size === 0) return Effect.void
+      caller.addUsage(Usage.combine(fold.usageSoFar, run.isOver ? Usage.empty : run.nestedUsage))
       const fibers = [...run.running].flatMap(({ fiber }) => fiber ?? [])
-      stopRunning(run)
-      return Fiber.awaitAll(fibers)
+      if (fibers.length > 0 || run.running.size > 0) stopRunning(run)
+      const stopped = fibers.length === 0 ? Effect.void : Fiber.awaitAll(fibers)
+      if (run.isOver || thread === undefined) return stopped
+      run.rememberCutOff?.()
+      return Effect.zipRight(stopped, storeLast(run))
     })
   }
-  control.onAbort(() => {
+  control.onHalt(() => {
     stopRunning(run)
     inbox.notify()
   })

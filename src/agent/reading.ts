@@ -3,8 +3,10 @@ import * as Effect from "effect/Effect"
 import type { Answer } from "../model/Answer.js"
 import { describe } from "../model/failureInfo.js"
 import type { LanguageModel, ModelAnswer, ModelRequest } from "../model/ModelPort.js"
-import { ModelError } from "../protocol/Errors.js"
+import { InvalidConfiguration, ModelError } from "../protocol/Errors.js"
 import type { Inbox } from "./inbox.js"
+import type { CallFailure } from "./retrying.js"
+import type { SilenceWatch } from "./silence.js"
 
 interface Elements {
   readonly next: () => Promise<{ readonly done?: boolean | undefined; readonly value?: unknown }>
@@ -30,8 +32,9 @@ const open = (source: ModelAnswer["source"]): Elements => {
   }
 }
 
-const streamFailure = (model: LanguageModel, cause: unknown): ModelError =>
-  cause instanceof ModelError
+/** A model that is missing something says so itself, and better. */
+const streamFailure = (model: LanguageModel, cause: unknown): CallFailure =>
+  cause instanceof ModelError || cause instanceof InvalidConfiguration
     ? cause
     : new ModelError({
         reason: "stream",
@@ -51,7 +54,7 @@ const incomplete = (model: LanguageModel): ModelError =>
   })
 
 /** What an answer that was read to its end failed with. */
-const failureOf = (model: LanguageModel, answer: Answer): ModelError | undefined => {
+const failureOf = (model: LanguageModel, answer: Answer): CallFailure | undefined => {
   if (answer.failure !== undefined) return streamFailure(model, answer.failure.error)
   if (answer.finished === undefined) return incomplete(model)
   const { rawReason, reason } = answer.finished
@@ -73,12 +76,14 @@ export interface Reading {
   readonly request: ModelRequest
   readonly answer: Answer
   readonly inbox: Inbox
+  /** Is told of each part. */
+  readonly silence: SilenceWatch | undefined
   readonly includeRequestBody: boolean
   /** Runs the Effect of a model that answers with one; the promise is for its end, unless it is interrupted. */
   readonly runPromise: <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
   readonly signal: AbortSignal
   /** Called once, unless the reading is stopped: when everything of the answer is in the inbox. */
-  readonly onEnd: (failure: ModelError | undefined) => void
+  readonly onEnd: (failure: CallFailure | undefined) => void
 }
 
 const begin = async ({ model, request, runPromise, signal }: Reading): Promise<ModelAnswer> => {
@@ -94,7 +99,7 @@ const begin = async ({ model, request, runPromise, signal }: Reading): Promise<M
  * Promises and not fibers: this is what runs for every token.
  */
 export const startReading = (reading: Reading): (() => void) => {
-  const { answer, includeRequestBody, inbox, model } = reading
+  const { answer, includeRequestBody, inbox, model, silence } = reading
   let elements: Elements | undefined
   let isStopped = false
   let isEnded = false
@@ -104,7 +109,7 @@ export const startReading = (reading: Reading): (() => void) => {
     clearImmediate(lastTurn)
     elements?.cancel()
   }
-  const end = (failure: ModelError | undefined): void => {
+  const end = (failure: CallFailure | undefined): void => {
     clearImmediate(lastTurn)
     if (isStopped || isEnded) return
     isEnded = true
@@ -120,6 +125,11 @@ export const startReading = (reading: Reading): (() => void) => {
     }
     return isStopped || answer.failure !== undefined
   }
+  const drained = async (): Promise<void> => {
+    silence?.hold(true)
+    await inbox.drained()
+    silence?.hold(false)
+  }
   const read = async (): Promise<void> => {
     const begun = await begin(reading)
     elements = open(begun.source)
@@ -133,8 +143,11 @@ export const startReading = (reading: Reading): (() => void) => {
       const element = await elements.next()
       if (element.done === true || isStopped) return
       const part = begun.normalize(element.value)
-      if (part !== undefined) answer.accept(part)
-      if (inbox.isFull) await inbox.drained()
+      if (part !== undefined) {
+        answer.accept(part)
+        silence?.heard()
+      }
+      if (inbox.isFull) await drained()
     }
     if (answer.failure !== undefined) elements.cancel()
   }

@@ -5,13 +5,13 @@ import type { Chunk } from "../protocol/Chunk.js"
 import type { Input } from "../protocol/Conversation.js"
 import type { AgentError } from "../protocol/Errors.js"
 import type * as Tool from "../tool/Tool.js"
-import type { Agent, RequirementsOf } from "./definition.js"
-import { drive } from "./loop.js"
-import { prepare } from "./prepare.js"
-import type { RunOptions } from "./RunOptions.js"
+import type { Agent, RunRequirements } from "./definition.js"
+import { drive } from "./driving.js"
+import { keptText, prepare } from "./prepare.js"
+import type { MemoryOptions, RunOptions } from "./RunOptions.js"
 import { RunControl } from "./run.js"
 
-/** A run that is recorded for any number of readers. @since 0.1.0 @category models */
+/** A run that is recorded for its readers. @since 0.1.0 @category models */
 export interface Recording {
   readonly recorded: RunRecord.RunRecord
   readonly abort: (reason?: unknown) => void
@@ -26,17 +26,23 @@ export interface Recording {
  * @since 0.1.0
  * @category running
  */
-export const record = <R, const Tools extends ReadonlyArray<Tool.Any> = []>(
+export const record = <
+  R,
+  const Tools extends ReadonlyArray<Tool.Any>,
+  const Memory extends MemoryOptions | undefined
+>(
   agent: Agent<R>,
   input: Input,
-  options: RunOptions<Tools> = {},
+  options: RunOptions<Tools, Memory>,
   observe?: (chunk: Chunk, recorded: RunRecord.RunRecord) => void
-): Effect.Effect<Recording, AgentError, R | RequirementsOf<Tools>> => {
+): Effect.Effect<Recording, AgentError, R | RunRequirements<Tools, Memory>> => {
   const control = new RunControl()
+  const { abort } = control
+  const retention = { textLimit: keptText, onLeft: () => abort("Its reader has left.") }
   return Effect.map(prepare(agent, input, options, control), prepared => {
-    const recorded = RunRecord.make(prepared.runId, observe)
+    const recorded = RunRecord.make(prepared.runId, observe, options.replay === false ? retention : undefined)
     // A run that waits for a reader would not notice.
-    control.onAbort(() => recorded.log.wantAll())
+    control.onHalt(() => recorded.log.release())
     const going = drive(prepared, {
       write: chunks => recorded.write(chunks),
       mayGoOn: resume => recorded.mayGoOn(resume)
@@ -44,8 +50,9 @@ export const record = <R, const Tools extends ReadonlyArray<Tool.Any> = []>(
       Effect.onExit(exit => {
         recorded.end(exit)
         return prepared.close
-      })
+      }),
+      Effect.asVoid
     )
-    return { recorded, abort: control.abort, going }
+    return { recorded, abort, going }
   })
 }

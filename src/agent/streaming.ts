@@ -5,7 +5,8 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import type { Chunk } from "../protocol/Chunk.js"
 import type { AgentError } from "../protocol/Errors.js"
-import { advance, type State, start } from "./loop.js"
+import { advance } from "./driving.js"
+import { type State, start } from "./loop.js"
 import type { Run } from "./run.js"
 
 /**

@@ -28,6 +28,8 @@ export interface AnswerOptions {
   /** A fresh id for a call that the provider gave none. */
   readonly makeCallId: () => string
   readonly includeRawChunks: boolean
+  /** Characters of text and reasoning that are kept; all are told. Default: all. */
+  readonly textLimit?: number
   readonly emit: (chunk: Chunk) => void
 }
 
@@ -56,8 +58,8 @@ export class Answer {
   private readonly toolCalls: Calls
 
   constructor(private readonly options: AnswerOptions) {
-    const { emit, ids, makeCallId, runId } = options
-    this.blocks = new Blocks(runId, ids, emit, block => this.content.push(block))
+    const { emit, ids, makeCallId, runId, textLimit = Number.POSITIVE_INFINITY } = options
+    this.blocks = new Blocks(runId, ids, emit, block => this.content.push(block), textLimit)
     this.toolCalls = new Calls(runId, ids, makeCallId, emit, part => this.content.push(part))
   }
 
@@ -69,6 +71,11 @@ export class Answer {
   /** All text of the answer so far: the same as joining its deltas. */
   get text(): string {
     return this.blocks.text
+  }
+
+  /** Whether `text`, or what goes into the next prompt, is only the beginning of what was said. */
+  get isTruncated(): boolean {
+    return this.blocks.isTruncated
   }
 
   /** Tells that the step has started, once; the first part does it by itself. */

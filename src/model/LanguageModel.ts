@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 export { type AiSdkCallOptions, type AiSdkModel, type AiSdkStreamResult, make as fromAiSdk } from "./AiSdk.js"
 export type {
   JsonSchema,
@@ -13,3 +14,4 @@ export type {
   ToolChoice,
   ToolDefinition
 } from "./ModelPort.js"
+export { fromId, type ModelId } from "./ModelRouter.js"

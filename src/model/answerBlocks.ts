@@ -59,8 +59,25 @@ export class Blocks {
     private readonly ids: RunIds,
     private readonly emit: (chunk: Chunk) => void,
     /** Called when a block says the first that is to be kept. */
-    private readonly began: (block: Block) => void
+    private readonly began: (block: Block) => void,
+    /** Characters that may still be kept. */
+    private room: number
   ) {}
+
+  /** Whether something was said that is not kept. */
+  isTruncated = false
+
+  /** Keeps what there is room for. */
+  private keep(block: Block, text: string): void {
+    if (text.length <= this.room) {
+      block.text += text
+      this.room -= text.length
+      return
+    }
+    if (!this.isTruncated) block.text += text.slice(0, this.room).toWellFormed()
+    this.room = 0
+    this.isTruncated = true
+  }
 
   /** All text so far, in the order of its deltas. */
   get text(): string {
@@ -105,7 +122,7 @@ export class Blocks {
   }
 
   private say(block: Block, text: string, metadata: ProviderMetadata | undefined): void {
-    block.text += text
+    this.keep(block, text)
     const { runId } = this
     if (metadata !== undefined) {
       const payload = { id: block.id, text, providerMetadata: metadata }

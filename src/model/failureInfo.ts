@@ -6,6 +6,27 @@ export interface FailureInfo {
   readonly message: string
   readonly statusCode?: number
   readonly isRetryable?: boolean
+  /** Milliseconds. */
+  readonly retryAfter?: number
+}
+
+const header = (headers: unknown, name: string): string | undefined => {
+  if (!Predicate.isRecord(headers)) return undefined
+  const found = Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1]
+  return typeof found === "string" ? found : undefined
+}
+
+/** A date counts from the provider's own clock, which its answer tells; ours may differ. */
+const retryAfter = (headers: unknown): number | undefined => {
+  const milliseconds = Number(header(headers, "retry-after-ms") ?? Number.NaN)
+  if (milliseconds >= 0) return milliseconds
+  const text = header(headers, "retry-after")
+  if (text === undefined || text.trim() === "") return undefined
+  const seconds = Number(text)
+  const wait = Number.isNaN(seconds)
+    ? Date.parse(text) - Date.parse(header(headers, "date") ?? "")
+    : seconds * 1000
+  return wait >= 0 ? wait : undefined
 }
 
 /** These quote what they could not read, that is the body, in their messages. */
@@ -15,12 +36,13 @@ const quotingErrors: Readonly<Record<string, string>> = {
 }
 
 /**
- * Message, status and whether to try again. A message is one that was meant as one: an object is never printed, as it may
+ * Message, status, whether to try again and after what time. A message is one that was meant as one: an object is never printed, as it may
  * hold headers or a body, and stacks that some transports append to a message are cut off.
  */
 export const describe = (failure: unknown): FailureInfo => {
   const fields: { readonly [key: string | symbol]: unknown } = Predicate.isRecord(failure) ? failure : {}
-  const { name, message, statusCode, isRetryable } = fields
+  const { name, message, statusCode, isRetryable, responseHeaders } = fields
+  const wait = retryAfter(responseHeaders)
   const status = typeof statusCode === "number" ? { statusCode } : {}
   const quoted = typeof name === "string" ? quotingErrors[name] : undefined
   const said = quoted ?? (typeof failure === "string" ? failure : typeof message === "string" ? message : "")
@@ -30,6 +52,7 @@ export const describe = (failure: unknown): FailureInfo => {
   return {
     message: sentence.trim() === "" ? fallback : wellFormed(sentence),
     ...status,
-    ...(typeof isRetryable === "boolean" ? { isRetryable } : {})
+    ...(typeof isRetryable === "boolean" ? { isRetryable } : {}),
+    ...(wait === undefined ? {} : { retryAfter: wait })
   }
 }

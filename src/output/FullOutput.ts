@@ -79,6 +79,8 @@ export interface FullOutput {
   readonly request: RequestInfo
   readonly response: Response
   readonly providerMetadata?: ProviderMetadata
+  /** Whether text or reasoning is only the beginning of what was said: see `replay: false`. */
+  readonly isTruncated?: boolean
   readonly error?: Error
   readonly tripwire?: Tripwire
   readonly suspendData?: unknown

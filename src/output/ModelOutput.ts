@@ -11,13 +11,13 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import type { Chunk, Of, RequestInfo, ToolCall, ToolResult, Warning } from "../protocol/Chunk.js"
-import { type AgentError, isAgentError } from "../protocol/Errors.js"
+import { type AgentError, InvalidConfiguration, isAgentError } from "../protocol/Errors.js"
 import type { FinishReason } from "../protocol/FinishReason.js"
 import type { ProviderMetadata } from "../protocol/safeJson.js"
 import type { Usage } from "../protocol/Usage.js"
 import type { FullOutput, Response, RunStatus, Step, Tripwire } from "./FullOutput.js"
 import type { Cursor } from "./RunLog.js"
-import { failureOf, type RunRecord } from "./RunRecord.js"
+import { failureOf, type RunRecord, truncated } from "./RunRecord.js"
 
 /** Chunks that a reader takes at once. */
 const batchSize = 64
@@ -36,13 +36,18 @@ const pull = (cursor: Cursor): Effect.Effect<Batch.Chunk<Chunk>, Option.Option<n
     )
   })
 
-/** Reads a record from its first chunk. @since 0.1.0 @category streams */
-export const read = (record: RunRecord): Stream.Stream<Chunk> =>
+const opened = (record: RunRecord): Effect.Effect<Cursor, InvalidConfiguration> =>
+  Effect.suspend(() => {
+    const found = record.log.open()
+    return found instanceof InvalidConfiguration ? Effect.fail(found) : Effect.succeed(found)
+  })
+
+/** Reads a record from its first chunk. Fails when that is not kept: see `replay: false`. @since 0.1.0 @category streams */
+export const read = (record: RunRecord): Stream.Stream<Chunk, InvalidConfiguration> =>
   Stream.unwrapScoped(
-    Effect.acquireRelease(
-      Effect.sync(() => record.log.open()),
-      cursor => Effect.sync(() => cursor.close())
-    ).pipe(Effect.map(cursor => Stream.repeatEffectChunkOption(pull(cursor))))
+    Effect.acquireRelease(opened(record), cursor => Effect.sync(() => cursor.close())).pipe(
+      Effect.map(cursor => Stream.repeatEffectChunkOption(pull(cursor)))
+    )
   )
 
 /**
@@ -105,6 +110,11 @@ export const make = (record: RunRecord, abort: (reason?: unknown) => void): Mode
   })
   const settled = Effect.flatMap(fullOutput, check)
   const value = <A>(pick: (full: FullOutput) => A): Effect.Effect<A, AgentError> => Effect.map(settled, pick)
+  const text = <A>(pick: (full: FullOutput) => A): Effect.Effect<A, AgentError> =>
+    Effect.flatMap(settled, full => {
+      const refusal = truncated(full)
+      return refusal === undefined ? Effect.succeed(pick(full)) : Effect.fail(refusal)
+    })
   const failedEnd = Effect.suspend(() =>
     record.settled?.status === "failed" ? Effect.asVoid(check(record.settled)) : Effect.void
   )
@@ -117,9 +127,9 @@ export const make = (record: RunRecord, abort: (reason?: unknown) => void): Mode
         chunk.type === "text-delta" ? Option.some(chunk.payload.text) : Option.none()
       )
     ),
-    text: value(full => full.text),
-    reasoning: value(full => full.reasoning ?? ""),
-    reasoningText: value(full => Option.fromNullable(full.reasoning)),
+    text: text(full => full.text),
+    reasoning: text(full => full.reasoning ?? ""),
+    reasoningText: text(full => Option.fromNullable(full.reasoning)),
     toolCalls: value(full => full.toolCalls),
     toolResults: value(full => full.toolResults),
     usage: value(full => full.usage),

@@ -81,8 +81,20 @@ export class RunFold {
   private failure: Error | undefined
   private tripwire: Tripwire | undefined
   private suspendData: unknown
+  private isTruncated = false
 
-  constructor(private readonly runId: string) {}
+  constructor(
+    private readonly runId: string,
+    /** Characters of reasoning of a step that are kept. */
+    private readonly textLimit: number
+  ) {}
+
+  private reason(text: string): void {
+    const { step } = this
+    const room = this.textLimit - step.reasoning.length
+    step.reasoning += text.length <= room ? text : text.slice(0, room).toWellFormed()
+    if (text.length > room) this.isTruncated = true
+  }
 
   /** Takes the next chunk of the run. */
   push(chunk: Chunk): void {
@@ -91,7 +103,7 @@ export class RunFold {
         this.step.text += chunk.payload.text
         break
       case "reasoning-delta":
-        this.step.reasoning += chunk.payload.text
+        this.reason(chunk.payload.text)
         break
       case "tool-call":
         this.step.toolCalls.push(chunk)
@@ -136,6 +148,7 @@ export class RunFold {
         break
       case "finish":
         this.finish = chunk
+        this.isTruncated ||= chunk.payload.output.isTruncated === true
         this.usage = Usage.replace(this.usage, chunk.payload.output.usage)
         break
       default:
@@ -145,6 +158,7 @@ export class RunFold {
 
   private finishStep({ payload }: Of<"step-finish">): void {
     this.steps.push(this.stepOf(payload))
+    this.isTruncated ||= payload.output.isTruncated === true
     this.usage = Usage.combine(this.usage, payload.output.usage)
     this.providerMetadata = payload.providerMetadata ?? this.providerMetadata
     this.step = openStep()
@@ -249,6 +263,7 @@ export class RunFold {
           : current.request,
       response: this.response(),
       ...(this.providerMetadata === undefined ? {} : { providerMetadata: this.providerMetadata }),
+      ...(this.isTruncated ? { isTruncated: true } : {}),
       ...(this.failure === undefined ? {} : { error: this.failure }),
       ...(this.tripwire === undefined ? {} : { tripwire: this.tripwire }),
       ...(this.suspendData === undefined ? {} : { suspendData: this.suspendData })
@@ -256,5 +271,6 @@ export class RunFold {
   }
 }
 
-/** A fold of no chunk yet. @since 0.1.0 @category constructors */
-export const make = (runId: string): RunFold => new RunFold(runId)
+/** A fold of no chunk yet. Of a step's reasoning it keeps `textLimit` characters, by default all. @since 0.1.0 @category constructors */
+export const make = (runId: string, textLimit = Number.POSITIVE_INFINITY): RunFold =>
+  new RunFold(runId, textLimit)

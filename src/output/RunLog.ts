@@ -10,9 +10,21 @@
  * @since 0.1.0
  */
 import type { Chunk, Of } from "../protocol/Chunk.js"
+import { InvalidConfiguration } from "../protocol/Errors.js"
 
 /** Entries that a run may be ahead of its furthest reader, before it waits. @since 0.1.0 @category constants */
 export const ahead = 64
+
+/** The same, for a log that keeps nothing that was read. @since 0.1.0 @category constants */
+export const aheadUnkept = 16
+
+/** What a reader is told that comes where nothing is kept. @since 0.1.0 @category constructors */
+const readAlready = () =>
+  new InvalidConfiguration({
+    field: "replay",
+    message:
+      "With `replay: false` a run has one reader, from the beginning, and this one has been read. Leave `replay` out for any number of readers."
+  })
 
 type Delta = Of<"text-delta"> | Of<"reasoning-delta">
 
@@ -60,8 +72,22 @@ export class RunLog {
   private resume: (() => void) | undefined
   private wanted = 0
   private closed = false
+  private isRead = false
+  private isDiscarding = false
+  private readonly ahead: number
 
-  constructor(private readonly runId: string) {}
+  constructor(
+    private readonly runId: string,
+    /** Of a log that keeps nothing that was read: its one reader has left before the end. */
+    private readonly onLeft: (() => void) | undefined
+  ) {
+    this.ahead = onLeft === undefined ? ahead : aheadUnkept
+  }
+
+  /** Whether what was read is kept for other readers. */
+  get isKept(): boolean {
+    return this.onLeft === undefined
+  }
 
   /** Adds chunks and wakes the readers that wait. */
   append(chunks: Iterable<Chunk>): void {
@@ -71,6 +97,7 @@ export class RunLog {
 
   /** Adds a chunk; the readers that wait are for {@link wake}. */
   add(chunk: Chunk): void {
+    if (this.isDiscarding) return
     if (isPlainDelta(chunk) && chunk.runId === this.runId) {
       const { type, payload } = chunk
       if (this.end.type !== type || this.end.id !== payload.id) {
@@ -105,19 +132,41 @@ export class RunLog {
 
   /** Whether the writer may go on. */
   hasDemand(): boolean {
-    return this.entries.length < this.wanted + ahead
+    return this.entries.length < this.wanted + this.ahead
   }
 
-  /** Somebody wants the run up to its end, whether it is read or not. */
+  /** Somebody wants the run up to its end, whether it is read or not. Where nothing is kept, its one reader still holds it. */
   wantAll(): void {
+    if (!this.isKept) {
+      if (this.cursors.size > 0) return
+      this.isRead = true
+      this.discard()
+    }
     this.want(Number.POSITIVE_INFINITY)
+  }
+
+  /** Readers hold the run no longer: it is about to end. */
+  release(): void {
+    this.want(Number.POSITIVE_INFINITY)
+  }
+
+  /** Nobody reads, and nobody will. */
+  private discard(): void {
+    this.isDiscarding = true
+    this.entries.length = 0
+  }
+
+  /** Lets go of what was read; places count from there. */
+  private forget(count: number): void {
+    this.entries.splice(0, count)
+    this.wanted -= count
   }
 
   private want(index: number): void {
     if (index <= this.wanted) return
     this.wanted = index
     // Not for each chunk that is read: half of what it may be ahead is worth waking the writer for.
-    if (this.resume !== undefined && this.entries.length <= index + ahead / 2) {
+    if (this.resume !== undefined && this.entries.length <= index + this.ahead / 2) {
       const resume = this.resume
       this.resume = undefined
       resume()
@@ -140,13 +189,16 @@ export class RunLog {
       isClosed: () => this.closed,
       want: () => undefined,
       wait: () => undefined,
+      forget: undefined,
       left: () => undefined
     })
     for (let chunk = cursor.next(); chunk !== undefined; chunk = cursor.next()) yield chunk
   }
 
-  /** A reader that begins at the first chunk. */
-  open(): Cursor {
+  /** A reader that begins at the first chunk. An error when that is not kept any more. */
+  open(): Cursor | InvalidConfiguration {
+    if (!this.isKept && this.isRead) return readAlready()
+    this.isRead = true
     const cursor = new Cursor({
       entries: this.entries,
       runId: this.runId,
@@ -155,14 +207,20 @@ export class RunLog {
       wait: callback => {
         this.waiting.push(callback)
       },
-      left: () => {
-        this.cursors.delete(cursor)
-        // The run of a reader that has left is not left half done: what it does and what it tells goes on.
-        if (this.cursors.size === 0) this.wantAll()
-      }
+      forget: this.isKept ? undefined : count => this.forget(count),
+      left: () => this.left(cursor)
     })
     this.cursors.add(cursor)
     return cursor
+  }
+
+  private left(cursor: Cursor): void {
+    if (!this.cursors.delete(cursor) || this.cursors.size > 0) return
+    // The run of a reader that has left is not left half done: what it does and what it tells goes on. Where nothing is kept
+    // nobody can follow it any more, and it is stopped.
+    const isOver = this.closed && cursor.isDone()
+    this.wantAll()
+    if (!isOver) this.onLeft?.()
   }
 }
 
@@ -172,6 +230,8 @@ interface Source {
   readonly isClosed: () => boolean
   readonly want: (index: number) => void
   readonly wait: (callback: () => void) => void
+  /** Lets go of so many entries at the front; `undefined`: they are kept. */
+  readonly forget: ((count: number) => void) | undefined
   readonly left: () => void
 }
 
@@ -213,7 +273,14 @@ export class Cursor {
 
   /** Tells the writer how far this reader has come. {@link drain} and {@link wait} do it by themselves. */
   wantMore(): void {
+    this.forget()
     this.source.want(this.index)
+  }
+
+  private forget(): void {
+    if (this.source.forget === undefined) return
+    this.source.forget(this.index)
+    this.index = 0
   }
 
   /** Whether everything was read and nothing more will come. */
@@ -223,6 +290,7 @@ export class Cursor {
 
   /** Wants more, and calls back once when there is more or the end. */
   wait(callback: () => void): void {
+    this.forget()
     this.source.want(this.index + 1)
     this.source.wait(callback)
   }
@@ -233,5 +301,11 @@ export class Cursor {
   }
 }
 
-/** An empty log. Deltas of `runId` are kept as bare strings. @since 0.1.0 @category constructors */
-export const make = (runId: string): RunLog => new RunLog(runId)
+/**
+ * An empty log. Deltas of `runId` are kept as bare strings. With `onLeft` it keeps nothing that was read, has one reader, and
+ * calls that when the reader leaves before the end.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const make = (runId: string, onLeft?: () => void): RunLog => new RunLog(runId, onLeft)

@@ -9,13 +9,21 @@
 import * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
 import type { Chunk } from "../protocol/Chunk.js"
-import { RunAborted } from "../protocol/Errors.js"
+import { InvalidConfiguration, RunAborted } from "../protocol/Errors.js"
 import type { FullOutput } from "./FullOutput.js"
 import * as RunFold from "./RunFold.js"
 import * as RunLog from "./RunLog.js"
 
 const interrupted = (): RunAborted =>
   new RunAborted({ message: "The run was interrupted before it had finished." })
+
+/** What a record keeps that is not read again. @since 0.1.0 @category models */
+export interface Retention {
+  /** Characters of text and reasoning of one answer. */
+  readonly textLimit: number
+  /** The one reader has left before the end. */
+  readonly onLeft: () => void
+}
 
 /** A run being recorded. Made by `RunRecord.make`. @since 0.1.0 @category models */
 export class RunRecord {
@@ -27,10 +35,11 @@ export class RunRecord {
   constructor(
     readonly runId: string,
     /** Sees every chunk as it is written, before any reader. Must not throw. */
-    private readonly observe: ((chunk: Chunk, record: RunRecord) => void) | undefined
+    private readonly observe: ((chunk: Chunk, record: RunRecord) => void) | undefined,
+    retention: Retention | undefined
   ) {
-    this.log = RunLog.make(runId)
-    this.fold = RunFold.make(runId)
+    this.log = RunLog.make(runId, retention?.onLeft)
+    this.fold = RunFold.make(runId, retention?.textLimit)
   }
 
   /** Writes what the run tells. */
@@ -59,14 +68,20 @@ export class RunRecord {
     if (this.full !== undefined) return
     const isAborted = Exit.isSuccess(exit) || Cause.isInterrupted(exit.cause)
     const error = isAborted ? interrupted() : RunFold.toError(Cause.squash(exit.cause))
-    const told = RunFold.make(this.runId)
-    for (const chunk of this.log.read()) told.push(chunk)
     this.settle({
-      ...told.snapshot(),
+      ...this.told().snapshot(),
       status: isAborted ? "aborted" : "failed",
       finishReason: isAborted ? "aborted" : "error",
       error
     })
+  }
+
+  /** The fold has no text of a step that has not finished; the log has, unless it keeps nothing. */
+  private told(): RunFold.RunFold {
+    if (!this.log.isKept) return this.fold
+    const told = RunFold.make(this.runId)
+    for (const chunk of this.log.read()) told.push(chunk)
+    return told
   }
 
   private settle(full: FullOutput): void {
@@ -89,9 +104,27 @@ export class RunRecord {
   }
 }
 
-/** A record of a run that has told nothing yet. @since 0.1.0 @category constructors */
-export const make = (runId: string, observe?: (chunk: Chunk, record: RunRecord) => void): RunRecord =>
-  new RunRecord(runId, observe)
+/**
+ * A record of a run that has told nothing yet. Without `retention` it keeps everything, for any number of readers.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const make = (
+  runId: string,
+  observe?: (chunk: Chunk, record: RunRecord) => void,
+  retention?: Retention
+): RunRecord => new RunRecord(runId, observe, retention)
+
+/** What a value of text says that is only the beginning of it. @since 0.1.0 @category conversions */
+export const truncated = (full: FullOutput): InvalidConfiguration | undefined =>
+  full.isTruncated === true
+    ? new InvalidConfiguration({
+        field: "replay",
+        message:
+          "With `replay: false` only the beginning of a long answer is kept, and this one was longer. Read its stream, or leave `replay` out."
+      })
+    : undefined
 
 /** The error of a run that has no values: it failed, or was stopped. @since 0.1.0 @category conversions */
 export const failureOf = (full: FullOutput): Error | undefined =>

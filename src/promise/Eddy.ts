@@ -3,14 +3,27 @@
  *
  * @since 0.1.0
  */
+import * as Cause from "effect/Cause"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
 import { refuseUnknown } from "../agent/checkOptions.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
 import { Agent } from "./Agent.js"
+import type { Storage } from "./InMemoryStore.js"
 import { consoleLayer, type EddyLogger, loggerLayer } from "./logging.js"
 import * as Runs from "./runs.js"
+import { Threads } from "./Threads.js"
 
 export type { EddyLogger } from "./logging.js"
+
+const layerOf = (storage: Storage): Storage["layer"] => {
+  if (Layer.isLayer(storage?.layer)) return storage.layer
+  throw new InvalidConfiguration({
+    field: "storage",
+    message: "`storage` is no store. Give one, for example new InMemoryStore()."
+  })
+}
 
 /** What a container holds. @since 0.1.0 @category models */
 export interface EddyOptions<Agents extends Readonly<Record<string, Agent>>> {
@@ -18,6 +31,8 @@ export interface EddyOptions<Agents extends Readonly<Record<string, Agent>>> {
   readonly agents?: Agents
   /** Default: the console; what went wrong goes to standard error. */
   readonly logger?: EddyLogger
+  /** Where threads are kept. Without it runs with `memory` are refused. */
+  readonly storage?: Storage
 }
 
 /**
@@ -31,15 +46,24 @@ export interface EddyOptions<Agents extends Readonly<Record<string, Agent>>> {
  */
 export class Eddy<const Agents extends Readonly<Record<string, Agent>> = Readonly<Record<string, Agent>>> {
   readonly agents: Agents
+  /** The conversations in the storage. Every call rejects with `InvalidConfiguration` when there is none. */
+  readonly threads: Threads
   readonly #runs: Runs.Runs
   readonly #dispose: () => Promise<void>
 
   constructor(options: EddyOptions<Agents> = {}) {
-    refuseUnknown("The container", options, ["agents", "logger"])
+    refuseUnknown("The container", options, ["agents", "logger", "storage"])
     this.agents = options.agents ?? ({} as Agents)
+    const { logger, storage } = options
+    const logging = logger === undefined ? consoleLayer : loggerLayer(logger)
     const runtime = ManagedRuntime.make(
-      options.logger === undefined ? consoleLayer : loggerLayer(options.logger)
+      storage === undefined ? logging : Layer.merge(logging, layerOf(storage))
     )
+    this.threads = new Threads(async effect => {
+      const exit = await runtime.runPromiseExit(effect)
+      if (Exit.isSuccess(exit)) return exit.value
+      throw Cause.squash(exit.cause)
+    })
     this.#dispose = () => runtime.dispose()
     this.#runs = Runs.make(runtime)
     for (const [name, agent] of Object.entries(this.agents)) {

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import type { FullOutput, Response, RunStatus, Step, Tripwire } from "../output/FullOutput.js"
-import { failureOf, type RunRecord } from "../output/RunRecord.js"
+import { failureOf, type RunRecord, truncated } from "../output/RunRecord.js"
 import type { Chunk, Of, RequestInfo, ToolCall, ToolResult, Warning } from "../protocol/Chunk.js"
 import type { FinishReason } from "../protocol/FinishReason.js"
 import type { ProviderMetadata } from "../protocol/safeJson.js"
@@ -24,6 +24,15 @@ const textOnly = (chunk: Chunk): string | undefined =>
   chunk.type === "text-delta" ? chunk.payload.text : undefined
 
 const ignore = (): void => undefined
+
+/** Half of a text looks like a text: it is refused. */
+const whole =
+  <A>(pick: (full: FullOutput) => A) =>
+  (full: FullOutput): A => {
+    const refusal = truncated(full)
+    if (refusal !== undefined) throw refusal
+    return pick(full)
+  }
 
 /**
  * What `agent.stream()` gives: the run is going, and anything of it may be asked for in any order, at any time, by any
@@ -73,17 +82,26 @@ export class ModelOutput {
 
   /** All text of the run: the same as joining every `text-delta`. */
   get text(): Promise<string> {
-    return this.#value("text", full => full.text)
+    return this.#value(
+      "text",
+      whole(full => full.text)
+    )
   }
 
   /** All reasoning text; `""` when there is none. */
   get reasoning(): Promise<string> {
-    return this.#value("reasoning", full => full.reasoning ?? "")
+    return this.#value(
+      "reasoning",
+      whole(full => full.reasoning ?? "")
+    )
   }
 
   /** All reasoning text; `undefined` when there is none. */
   get reasoningText(): Promise<string | undefined> {
-    return this.#value("reasoningText", full => full.reasoning)
+    return this.#value(
+      "reasoningText",
+      whole(full => full.reasoning)
+    )
   }
 
   /** The `tool-call` chunks of all steps, in call order. */

@@ -6,6 +6,7 @@
  */
 import type { Cursor, RunLog } from "../output/RunLog.js"
 import type { Chunk } from "../protocol/Chunk.js"
+import { InvalidConfiguration } from "../protocol/Errors.js"
 
 /** Chunks that one pull puts into the queue of the stream, when they are there. */
 const batchSize = 32
@@ -43,8 +44,11 @@ export class RunStream<A> extends ReadableStream<A> {
   }
 
   private read(): Cursor {
-    this.cursor ??= this.log.open()
-    return this.cursor
+    if (this.cursor !== undefined) return this.cursor
+    const opened = this.log.open()
+    if (opened instanceof InvalidConfiguration) throw opened
+    this.cursor = opened
+    return opened
   }
 
   private leave(): void {

@@ -3,19 +3,22 @@
  *
  * @since 0.1.0
  */
+
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Predicate from "effect/Predicate"
 import * as Runtime from "effect/Runtime"
 import { refuseUnknown } from "../agent/checkOptions.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
 import type { Message } from "../protocol/Message.js"
 import * as Tool from "../tool/Tool.js"
-import type { DataPart, ToolContext } from "../tool/ToolContext.js"
+import type { DataPart, RequestContext, ToolContext } from "../tool/ToolContext.js"
 import type * as ToolSchema from "../tool/ToolSchema.js"
+import { fromPromise } from "./fromPromise.js"
 
 /**
- * Puts chunks on the stream while a tool runs, in the order of writing. The promises are resolved already: there is no
- * need to wait. After the call has ended, writing does nothing.
+ * Puts chunks on the stream while a tool runs, at once and in the order of writing. There is no need to wait for the
+ * promises: they resolve when the readers of the run have room, so that a tool that writes much may go at their pace. After
+ * the call has ended, writing does nothing.
  *
  * @since 0.1.0
  * @category models
@@ -34,9 +37,14 @@ export interface ToolExecutionContext {
     readonly toolCallId: string
     /** The prompt that the model answered with this call. */
     readonly messages: ReadonlyArray<Message>
+    /** The thread of the run, when it has one, and whose it is. */
+    readonly threadId: string | undefined
+    readonly resourceId: string | undefined
   }
   readonly runId: string
-  /** Fires when the run is aborted. The run does not wait for a tool that ignores it. */
+  /** Values of this request, shared by its tools. */
+  readonly requestContext: RequestContext
+  /** Fires when the run is aborted, or the call takes too long. The run does not wait for a tool that ignores it. */
   readonly abortSignal: AbortSignal
   readonly writer: ToolWriter
 }
@@ -56,6 +64,13 @@ export interface CreateToolOptions<Input extends ToolSchema.Source, Output exten
    * tool: the run ends with reason `tool-calls`.
    */
   readonly execute?: (input: ToolSchema.Decoded<Input>, context: ToolExecutionContext) => Promise<A> | A
+  /** How long a call may take: milliseconds, or a text such as `"30 seconds"`. Default: any time. */
+  readonly timeout?: Duration.DurationInput
+  /**
+   * What the model is told of an output, in place of what the stream shows: a text, any JSON value, or the AI SDK's
+   * `{ type: "content", value: [{ type: "text", text }, { type: "media", data, mediaType }] }`. It gets no failures.
+   */
+  readonly toModelOutput?: (output: ToolSchema.Shown<Output, NoInfer<A>>) => unknown
 }
 
 /** A tool of the Promise facade. @since 0.1.0 @category models */
@@ -67,8 +82,15 @@ export interface PromiseTool {
 }
 
 const toContext = (context: ToolContext, runtime: Runtime.Runtime<never>): ToolExecutionContext => ({
-  agent: { agentId: context.agentId, toolCallId: context.toolCallId, messages: context.messages },
+  agent: {
+    agentId: context.agentId,
+    toolCallId: context.toolCallId,
+    messages: context.messages,
+    threadId: context.threadId,
+    resourceId: context.resourceId
+  },
   runId: context.runId,
+  requestContext: context.requestContext,
   get abortSignal() {
     return context.abortSignal
   },
@@ -77,22 +99,6 @@ const toContext = (context: ToolContext, runtime: Runtime.Runtime<never>): ToolE
     custom: part => Runtime.runPromise(runtime)(context.writeData(part))
   }
 })
-
-/**
- * A function that may throw, return or promise. What it throws is anything; it is told to the model as it is. Interruption
- * does not wait for it.
- */
-const fromPromise = <A>(run: () => Promise<A> | A): Effect.Effect<A, unknown> =>
-  Effect.async(resume => {
-    const fail = (cause: unknown) => resume(Effect.fail(cause))
-    try {
-      const answer = run()
-      if (Predicate.isPromiseLike(answer)) answer.then(value => resume(Effect.succeed(value)), fail)
-      else resume(Effect.succeed(answer))
-    } catch (cause) {
-      fail(cause)
-    }
-  })
 
 /** What is wrong with a tool, in the names of the facade's options. */
 const inFacadeWords = <A>(name: string, make: () => A): A => {
@@ -112,7 +118,9 @@ const toolFields = [
   "description",
   "inputSchema",
   "outputSchema",
-  "execute"
+  "execute",
+  "timeout",
+  "toModelOutput"
 ] as const satisfies ReadonlyArray<keyof CreateToolOptions<ToolSchema.Source, ToolSchema.Source, unknown>>
 
 /**
@@ -129,7 +137,7 @@ export const createTool = <
 >(
   options: CreateToolOptions<Input, Output, A>
 ): PromiseTool => {
-  const { description, execute, id, inputSchema, outputSchema } = options
+  const { description, execute, id, inputSchema, outputSchema, timeout, toModelOutput } = options
   if (typeof id !== "string" || id === "") {
     throw new InvalidConfiguration({
       field: "id",
@@ -143,6 +151,10 @@ export const createTool = <
         ...(description === undefined ? {} : { description }),
         ...(inputSchema === undefined ? {} : { input: inputSchema }),
         ...(outputSchema === undefined ? {} : { success: outputSchema }),
+        ...(timeout === undefined ? {} : { timeout }),
+        ...(toModelOutput === undefined
+          ? {}
+          : { toModelOutput: output => fromPromise(() => toModelOutput(output)) }),
         ...(execute === undefined
           ? {}
           : {

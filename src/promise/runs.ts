@@ -5,6 +5,7 @@ import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import type { Recording } from "../agent/recording.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
+import type { ThreadStore } from "../storage/ThreadStore.js"
 
 /** Runs effects somewhere. */
 export interface Host {
@@ -14,7 +15,7 @@ export interface Host {
 /** What the owner of runs does for them. */
 export interface Runs {
   /** Starts a run. Rejects with what the run cannot begin with. */
-  readonly start: (begin: Effect.Effect<Recording, unknown>) => Promise<Recording>
+  readonly start: (begin: Effect.Effect<Recording, unknown, ThreadStore>) => Promise<Recording>
   /** Runs an effect of the log. */
   readonly log: (effect: Effect.Effect<void>) => void
   /** Aborts every run and waits for them; no other starts afterwards. */
@@ -27,7 +28,9 @@ export const make = (host: Host): Runs => {
   const open = new Map<Fiber.RuntimeFiber<void, unknown>, () => void>()
   let isShutDown = false
 
-  const start = (begin: Effect.Effect<Recording, unknown>): Promise<Recording> => {
+  const start = (needy: Effect.Effect<Recording, unknown, ThreadStore>): Promise<Recording> => {
+    // Where there is no store a run with a thread is refused, and no other asks for one.
+    const begin = needy as Effect.Effect<Recording, unknown>
     if (isShutDown) {
       const message = "This container was shut down. Make another one before you run its agents again."
       return Promise.reject(new InvalidConfiguration({ field: "runtime", message }))

@@ -10,7 +10,7 @@ import { settle } from "./conversationPairs.js"
 import { toUiParts } from "./conversationUiParts.js"
 import { InvalidMessage } from "./Errors.js"
 import type { Message, UIMessage } from "./Message.js"
-import { wellFormed } from "./safeJson.js"
+import { isRecord, wellFormed } from "./safeJson.js"
 
 /** Provider name, then key. Values are made safe for JSON. @since 0.1.0 @category models */
 export type OptionsInput = { readonly [provider: string]: { readonly [key: string]: unknown } }
@@ -18,6 +18,11 @@ export type OptionsInput = { readonly [provider: string]: { readonly [key: strin
 interface WithOptions {
   /** For the provider: what it said with this part before, or a setting of this part (a cache mark). */
   readonly providerOptions?: OptionsInput | undefined
+}
+
+interface WithId {
+  /** Names the message in a thread: one with an id that the thread has takes that one's place. */
+  readonly id?: string | undefined
 }
 
 /** @since 0.1.0 @category models */
@@ -120,11 +125,12 @@ export interface SkippedInput {
  * @category models
  */
 export type ModelMessageInput =
-  | ({ readonly role: "system" | "user" | "assistant"; readonly content: string } & WithOptions)
+  | ({ readonly role: "system" | "user" | "assistant"; readonly content: string } & WithOptions & WithId)
   | ({
       readonly role: "user"
       readonly content: string | ReadonlyArray<TextInput | ImageInput | FileInput>
-    } & WithOptions)
+    } & WithOptions &
+      WithId)
   | ({
       readonly role: "assistant"
       readonly content:
@@ -132,8 +138,13 @@ export type ModelMessageInput =
         | ReadonlyArray<
             TextInput | ReasoningInput | FileInput | ToolCallInput | ToolResultInput | SkippedInput
           >
-    } & WithOptions)
-  | ({ readonly role: "tool"; readonly content: ReadonlyArray<ToolResultInput | SkippedInput> } & WithOptions)
+    } & WithOptions &
+      WithId)
+  | ({
+      readonly role: "tool"
+      readonly content: ReadonlyArray<ToolResultInput | SkippedInput>
+    } & WithOptions &
+      WithId)
 
 interface WithMetadata {
   readonly providerMetadata?: OptionsInput | undefined
@@ -186,28 +197,82 @@ export type MessageInput = ModelMessageInput | UIMessageInput | Message | UIMess
  */
 export type Input = string | MessageInput | ReadonlyArray<string | MessageInput>
 
-const fromText = (text: string): ReadonlyArray<Message> =>
-  text === "" ? [] : [{ role: "user", content: [{ type: "text", text: wellFormed(text) }] }]
+/**
+ * A message as it was handed over. `id` is the one that the other side gave it; of a UI message that becomes several
+ * messages the second has the id with `:2`, and so on.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Entry {
+  readonly id: string | undefined
+  readonly message: Message
+}
+
+const fromText = (text: string): ReadonlyArray<Entry> =>
+  text === ""
+    ? []
+    : [{ id: undefined, message: { role: "user", content: [{ type: "text", text: wellFormed(text) }] } }]
 
 const isTexts = (items: ReadonlyArray<unknown>): items is ReadonlyArray<string> =>
   items.every(item => typeof item === "string")
 
-type Read = Either.Either<ReadonlyArray<Message>, InvalidMessage>
+/** The ids of the messages that one with this id becomes. @since 0.1.0 @category conversions */
+export const partId = (id: string, index: number): string => (index === 0 ? id : `${id}:${index + 1}`)
+
+/** An empty message would take a number, and the messages behind it another one each time. */
+const withIds = (item: unknown, messages: ReadonlyArray<Message>): ReadonlyArray<Entry> => {
+  const id = isRecord(item) && typeof item["id"] === "string" && item["id"] !== "" ? item["id"] : undefined
+  return messages
+    .filter(message => message.content.length > 0)
+    .map((message, index) => ({ id: id === undefined ? undefined : partId(id, index), message }))
+}
+
+type Read<A> = Either.Either<ReadonlyArray<A>, InvalidMessage>
 
 /**
  * Reads items that are not all texts. The reader of foreign shapes is loaded when the first of them comes: it needs schemas,
  * and most programs that start an agent never hand it one.
  */
-const readItems = (items: ReadonlyArray<unknown>, isList: boolean): Effect.Effect<Read> =>
+const readItems = (items: ReadonlyArray<unknown>, isList: boolean): Effect.Effect<Read<Entry>> =>
   Effect.map(
     Effect.promise(() => import("./conversationMessages.js")),
     ({ fromMessage }) => {
       const read = items.map((item, index) =>
-        typeof item === "string" ? Either.right(fromText(item)) : fromMessage(item, isList ? [index] : [])
+        typeof item === "string"
+          ? Either.right(fromText(item))
+          : Either.map(fromMessage(item, isList ? [index] : []), messages => withIds(item, messages))
       )
-      return Either.map(Either.all(read), messages => messages.flat())
+      return Either.map(Either.all(read), entries => entries.flat())
     }
   )
+
+/**
+ * Reads what is handed to an agent, message by message, before anything is brought together: an outcome may belong to a
+ * call that stands elsewhere. See {@link fromInput}, which is for an input that stands alone.
+ *
+ * @since 0.1.0
+ * @category conversions
+ */
+export const readInput = (input: Input): Effect.Effect<ReadonlyArray<Entry>, InvalidMessage> =>
+  Effect.suspend(() => {
+    const items: ReadonlyArray<unknown> = Array.isArray(input) ? input : [input]
+    return isTexts(items)
+      ? Effect.succeed(items.flatMap(fromText))
+      : Effect.flatMap(readItems(items, Array.isArray(input)), read => read)
+  })
+
+/**
+ * A prompt that every provider accepts: each call has its outcome in the tool message right behind it, in call order, or is
+ * left out, and so is what has no call and what is empty. Fails with `InvalidMessage` when nothing is left to say.
+ *
+ * @since 0.1.0
+ * @category conversions
+ */
+export const settled = (messages: ReadonlyArray<Message>): Read<Message> => {
+  const prompt = settle(messages)
+  return prompt.length > 0 ? Either.right(prompt) : Either.left(nothing)
+}
 
 /**
  * Reads what is handed to an agent.
@@ -223,18 +288,7 @@ const readItems = (items: ReadonlyArray<unknown>, isList: boolean): Effect.Effec
  * @category conversions
  */
 export const fromInput = (input: Input): Effect.Effect<ReadonlyArray<Message>, InvalidMessage> =>
-  Effect.suspend(() => {
-    const items: ReadonlyArray<unknown> = Array.isArray(input) ? input : [input]
-    const read = isTexts(items)
-      ? Effect.succeed(Either.right(items.flatMap(fromText)))
-      : readItems(items, Array.isArray(input))
-    return Effect.flatMap(read, Either.flatMap(nonEmpty))
-  })
-
-const nonEmpty = (read: ReadonlyArray<Message>): Read => {
-  const messages = settle(read)
-  return messages.length > 0 ? Either.right(messages) : Either.left(nothing)
-}
+  Effect.flatMap(readInput(input), entries => settled(entries.map(({ message }) => message)))
 
 const nothing = new InvalidMessage({
   path: "",

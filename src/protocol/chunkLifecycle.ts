@@ -64,7 +64,13 @@ export const StepFinish = chunk("step-finish", {
   id: optional(Schema.String),
   messageId: optional(Schema.String),
   stepResult,
-  output: Schema.Struct({ text: Json.Text, toolCalls: Schema.Array(ToolCallPayload), usage: Usage }),
+  output: Schema.Struct({
+    text: Json.Text,
+    toolCalls: Schema.Array(ToolCallPayload),
+    usage: Usage,
+    /** Whether `text` is only the beginning: see `replay: false`. */
+    isTruncated: optional(Schema.Boolean)
+  }),
   metadata,
   totalUsage: optional(Usage),
   response: optional(ResponseInfo),
@@ -73,7 +79,7 @@ export const StepFinish = chunk("step-finish", {
 
 export const Finish = chunk("finish", {
   stepResult,
-  output: openRecord({ usage: Usage, text: Json.Text }),
+  output: openRecord({ usage: Usage, text: Json.Text, isTruncated: optional(Schema.Boolean) }),
   metadata,
   messages: Schema.Struct({
     all: Schema.Array(Message),

@@ -4,6 +4,7 @@
  *
  * @since 0.1.0
  */
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { ToolDefinition } from "../model/ModelPort.js"
 import { InvalidConfiguration, InvalidToolArguments, InvalidToolOutput } from "../protocol/Errors.js"
@@ -33,6 +34,10 @@ export interface Tool<out Name extends string = string, out R = never> {
    * `InvalidToolOutput`, or what the tool fails with. `undefined`: the client executes this tool.
    */
   readonly call: ((args: unknown, context: ToolContext) => Effect.Effect<unknown, unknown, R>) | undefined
+  /** Milliseconds that a call may take; `undefined`: any time. */
+  readonly timeout: number | undefined
+  /** What the model is told of an output instead of the output itself. */
+  readonly toModelOutput: ((output: unknown) => Effect.Effect<unknown, unknown>) | undefined
 }
 
 /** Any tool. @since 0.1.0 @category models */
@@ -60,6 +65,10 @@ export interface Options<Input extends ToolSchema.Source, Success extends ToolSc
   readonly input?: Input
   readonly success?: Success
   readonly execute?: (input: ToolSchema.Decoded<Input>, context: ToolContext) => Effect.Effect<A, E, R>
+  readonly timeout?: Duration.DurationInput
+  readonly toModelOutput?: (
+    output: ToolSchema.Shown<Success, NoInfer<A>>
+  ) => unknown | Effect.Effect<unknown, unknown>
 }
 
 const namePattern = /^[A-Za-z0-9_-]{1,128}$/
@@ -85,6 +94,29 @@ const makeCall = <A, E, R>(
     )
     return success === undefined ? executed : Effect.flatMap(executed, checked)
   }
+}
+
+/** A time limit in milliseconds. Throws `InvalidConfiguration`, which names `field`, when it is none. @since 0.1.0 @category conversions */
+export const milliseconds = (field: string, limit: Duration.DurationInput): number => {
+  const duration = Duration.decodeUnknown(limit)
+  const millis = duration._tag === "Some" ? Duration.toMillis(duration.value) : Number.NaN
+  if (millis > 0 && millis <= longestTimer) return millis
+  throw new InvalidConfiguration({
+    field,
+    message: `\`${field}\` is ${String(limit)}. Give a time above 0 and below 24 days: milliseconds, or a text such as "30 seconds".`
+  })
+}
+
+/** Timers of the platform count in 32 bits, and fire at once beyond them. */
+const longestTimer = 2 ** 31 - 1
+
+const effectOf = <A>(
+  tell: (output: A) => unknown | Effect.Effect<unknown, unknown>
+): ((output: A) => Effect.Effect<unknown, unknown>) => {
+  return output =>
+    Effect.flatMap(Effect.try({ try: () => tell(output), catch: cause => cause }), told =>
+      Effect.isEffect(told) ? (told as Effect.Effect<unknown, unknown>) : Effect.succeed(told)
+    )
 }
 
 /** Whether a value says of itself that it is an error, as results of the Model Context Protocol do. @since 0.1.0 @category guards */
@@ -118,7 +150,7 @@ export const make = <
   const input = ToolSchema.input(options.input, `${name}.input`)
   const success =
     options.success === undefined ? undefined : ToolSchema.output(options.success, `${name}.success`)
-  const { description, execute } = options
+  const { description, execute, timeout, toModelOutput } = options
   return {
     [TypeId]: TypeId,
     name,
@@ -127,6 +159,10 @@ export const make = <
       ...(description === undefined ? {} : { description }),
       inputSchema: input.jsonSchema
     },
-    call: execute === undefined ? undefined : makeCall(name, input, success, execute)
+    call: execute === undefined ? undefined : makeCall(name, input, success, execute),
+    timeout: timeout === undefined ? undefined : milliseconds("timeout", timeout),
+    // What the call gives is what the schema or `execute` says; see `Shown`.
+    toModelOutput:
+      toModelOutput === undefined ? undefined : effectOf(toModelOutput as (output: unknown) => unknown)
   }
 }

@@ -16,18 +16,29 @@ export interface DataPart {
   readonly transient?: boolean
 }
 
+/** Values that belong to one request. Its tools share it, those of the agents below too. @since 0.1.0 @category models */
+export type RequestContext = Map<string, unknown>
+
 /** The context of one call of one tool. @since 0.1.0 @category models */
 export interface ToolContext {
   readonly runId: string
   readonly agentId: string
   readonly toolCallId: string
   readonly toolName: string
+  /** The thread of the run, when it has one. */
+  readonly threadId: string | undefined
+  /** Whose thread it is. */
+  readonly resourceId: string | undefined
+  readonly requestContext: RequestContext
   /** The prompt that the model answered with this call. */
   readonly messages: ReadonlyArray<Message>
-  /** Fires when the call is interrupted: its run was aborted. */
+  /** Fires when the call is interrupted: its run was aborted or timed out, or the call itself did. */
   readonly abortSignal: AbortSignal
-  /** Puts a `tool-output` chunk on the stream, in the order of writing. After the call has ended it does nothing. */
+  /**
+   * Puts a `tool-output` chunk on the stream at once, in the order of writing, and waits as long as readers hold the run.
+   * After the call has ended it does nothing.
+   */
   readonly write: (output: unknown) => Effect.Effect<void>
-  /** Puts a `data-*` chunk on the stream. After the call has ended it does nothing. */
+  /** Puts a `data-*` chunk on the stream, likewise. */
   readonly writeData: (part: DataPart) => Effect.Effect<void>
 }

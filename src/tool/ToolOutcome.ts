@@ -9,7 +9,7 @@ import * as Predicate from "effect/Predicate"
 import type { Of, ToolCall, ToolResult } from "../protocol/Chunk.js"
 import { ToolFailed } from "../protocol/Errors.js"
 import type { ToolResultOutput, ToolResultPart } from "../protocol/Message.js"
-import { messageOf, toJson } from "../protocol/safeJson.js"
+import { isRecord, messageOf, toJson } from "../protocol/safeJson.js"
 import { isErrorValue } from "./Tool.js"
 
 /** The outcome of one call. @since 0.1.0 @category models */
@@ -52,8 +52,42 @@ const tellValue = (value: unknown): ToolResultOutput =>
     ? { type: "text", value: messageOf(value) }
     : { type: "json", value: toJson(value) }
 
-/** A value. `undefined` is a `null` result; one that says that it is an error is a result with `isError`. @since 0.1.0 @category constructors */
-export const succeeded = (call: ToolCall, value: unknown): ToolOutcome => {
+const tagged = (told: object): ToolResultOutput | undefined => {
+  if (!Predicate.hasProperty(told, "type") || !Predicate.hasProperty(told, "value")) return undefined
+  const { type, value } = told
+  switch (type) {
+    case "text":
+    case "error-text":
+      return typeof value === "string" ? { type, value: messageOf(value) } : undefined
+    case "json":
+    case "error-json":
+      return { type, value: toJson(value) }
+    case "content":
+      return Array.isArray(value) && value.every(isRecord)
+        ? { type, value: value.map(safeRecord) }
+        : undefined
+    default:
+      return undefined
+  }
+}
+
+const safeRecord = (item: Record<string, unknown>): { readonly [key: string]: unknown } => {
+  const safe = toJson(item)
+  return isRecord(safe) ? safe : {}
+}
+
+/** What `toModelOutput` gave: an output that says what it is, or any value. @since 0.1.0 @category conversions */
+export const toldOutput = (told: unknown): ToolResultOutput =>
+  (typeof told === "object" && told !== null ? tagged(told) : undefined) ?? tellValue(told ?? null)
+
+/**
+ * A value, and what the model is told of it, when that is something else. `undefined` is a `null` result; a value that says
+ * that it is an error is a result with `isError`.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const succeeded = (call: ToolCall, value: unknown, told?: ToolResultOutput): ToolOutcome => {
   const result = value === undefined ? null : value
   const isError = isErrorValue(result)
   return {
@@ -63,7 +97,7 @@ export const succeeded = (call: ToolCall, value: unknown): ToolOutcome => {
       from: call.from,
       payload: { ...identity(call), result, ...(isError ? { isError: true } : {}) }
     },
-    part: toPart(call, isError ? tellError(result) : tellValue(result))
+    part: toPart(call, told ?? (isError ? tellError(result) : tellValue(result)))
   }
 }
 

@@ -71,6 +71,21 @@ export type Accepted<S> = S extends Schema.Schema.Any
       ? StandardSchemaV1.InferInput<S>
       : unknown
 
+/**
+ * What `tool-result` shows of an output `A` when the source is its schema: the encoded form of an Effect Schema, what a
+ * Standard Schema makes of it, the output itself otherwise.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Shown<S, A> = S extends Schema.Schema.Any
+  ? Schema.Schema.Encoded<S>
+  : S extends Described<infer Standard>
+    ? StandardSchemaV1.InferOutput<Standard>
+    : S extends StandardSchemaV1
+      ? StandardSchemaV1.InferOutput<S>
+      : A
+
 /** What stands for the input schema of a tool that has none: no arguments. @since 0.1.0 @category models */
 export type Empty = Schema.Schema<Record<string, never>>
 

@@ -282,6 +282,8 @@ const runOf = Effect.fnUntraced(function* (scenario: Scenario) {
     abortSignal: controller.signal,
     includeRawChunks,
     maxSteps,
+    // Retries have a property of their own.
+    maxRetries: 0,
     toolCallConcurrency: concurrency
   })
   const told = yield* read(stream, (_, count) => {

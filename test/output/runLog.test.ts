@@ -60,7 +60,13 @@ interface Reader {
   hasLeft: boolean
 }
 
-const open = (log: RunLog.RunLog): Reader => ({ cursor: log.open(), seen: [], hasLeft: false })
+const cursorOf = (log: RunLog.RunLog): RunLog.Cursor => {
+  const cursor = log.open()
+  if (cursor instanceof RunLog.Cursor) return cursor
+  throw cursor
+}
+
+const open = (log: RunLog.RunLog): Reader => ({ cursor: cursorOf(log), seen: [], hasLeft: false })
 
 const read = (reader: Reader, count: number): number =>
   reader.cursor.drain(count, chunk => reader.seen.push(chunk))
@@ -152,7 +158,7 @@ describe("readers", () => {
 
   it("one that waits is called once: by a chunk, or by the end", () => {
     const log = RunLog.make("run-1")
-    const cursor = log.open()
+    const cursor = cursorOf(log)
     let calls = 0
     const called = () => {
       calls++

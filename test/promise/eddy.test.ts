@@ -258,7 +258,7 @@ describe("wrong agents", () => {
   const model = saying("x")
   const wrong: ReadonlyArray<readonly [string, unknown, string, ReadonlyArray<string>]> = [
     ["no model", { id: "hand" }, "model", ['"hand"', "openai("]],
-    ["a model that is a name", { id: "hand", model: "gpt-5" }, "model", ["openai("]],
+    ["a model without its provider", { id: "hand", model: "gpt-5" }, "model", ['"openai/gpt-5"']],
     ["null for a model", { id: "hand", model: null }, "model", []],
     ["no id and no name", { model }, "id", ["not empty"]],
     ["an empty id", { id: "", model }, "id", ["not empty"]],

@@ -27,7 +27,15 @@ const model = ScriptedModel.make([])
 const agent = Agent.make({ id: "a", model, tools: [search, store, plain, client] })
 const alone = Agent.make({ id: "b", model })
 
-type AgentError = Errors.InvalidConfiguration | Errors.InvalidMessage | Errors.ModelError | Errors.RunAborted
+type AgentError =
+  | Errors.AgentDepthExceeded
+  | Errors.InvalidConfiguration
+  | Errors.InvalidMessage
+  | Errors.ModelError
+  | Errors.RunAborted
+  | Errors.RunTimedOut
+  | Errors.StorageError
+  | Errors.ThreadNotFound
 
 describe("a tool", () => {
   it("knows its name and what it needs", () => {

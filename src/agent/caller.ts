@@ -1,0 +1,31 @@
+/** Who a run works for: the tool call of another run, or nobody. */
+import * as Context from "effect/Context"
+import type { Usage } from "../protocol/tokens.js"
+
+/** What a run needs to know of the tool call that started it. */
+export interface CallerInfo {
+  /** Runs above this one. */
+  readonly depth: number
+  /** How many there may be. */
+  readonly maxDepth: number
+  /** Counts what the run has used into the step of the caller. */
+  readonly addUsage: (usage: Usage) => void
+  /** Tells something on the stream of the caller, as `tool-output`. Does nothing after the call has ended. */
+  readonly tell: (output: unknown) => void
+  /** Whether the readers of the caller want more; when not, `resume` is called once, as soon as they do. */
+  readonly mayGoOn: (resume: () => void) => boolean
+}
+
+/** A run that serves no call. */
+const nobody: CallerInfo = {
+  depth: 0,
+  maxDepth: Number.POSITIVE_INFINITY,
+  addUsage: () => undefined,
+  tell: () => undefined,
+  mayGoOn: () => true
+}
+
+/** The call that the current fiber works for. A run that an agent starts in a tool finds its caller here. */
+export class Caller extends Context.Reference<Caller>()("eddy/Caller", {
+  defaultValue: (): CallerInfo => nobody
+}) {}

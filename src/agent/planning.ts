@@ -1,0 +1,98 @@
+/** What a step asks its model: the run's own settings, or what `prepareStep` makes of them. */
+import * as Effect from "effect/Effect"
+import type { ModelSettings, ToolChoice, ToolDefinition } from "../model/ModelPort.js"
+import { fromInput } from "../protocol/Conversation.js"
+import type { Message } from "../protocol/Message.js"
+import type { ProviderMetadata } from "../protocol/safeJson.js"
+import type { Tool } from "../tool/Tool.js"
+import {
+  activeTools,
+  checked,
+  checkToolChoice,
+  definitionsOf,
+  modelsOf,
+  refuseUnknown,
+  stepFields,
+  toolsByName
+} from "./checkOptions.js"
+import type { PrepareStep, StepChanges } from "./RunOptions.js"
+import type { ModelChoice } from "./retrying.js"
+import type { Run } from "./run.js"
+
+/** What one step asks. */
+export interface StepPlan<R> {
+  readonly models: ReadonlyArray<ModelChoice>
+  /** What the model is told, instructions first. A snapshot. */
+  readonly messages: ReadonlyArray<Message>
+  readonly tools: ReadonlyMap<string, Tool<string, R>>
+  readonly definitions: ReadonlyArray<ToolDefinition>
+  readonly toolChoice: ToolChoice | undefined
+  readonly modelSettings: ModelSettings | undefined
+  readonly providerOptions: ProviderMetadata | undefined
+}
+
+/** A system message of the instructions. */
+export const instructionsOf = (text: string | undefined): ReadonlyArray<Message> =>
+  text === undefined || text === "" ? [] : [{ role: "system", content: text }]
+
+/** What a step asks that nobody has changed. */
+export const basePlan = <R>(run: Run<R>): StepPlan<R> => {
+  const { modelSettings, providerOptions, toolChoice } = run.settings
+  return {
+    models: run.models,
+    messages: [...run.instructions, ...run.input, ...run.added],
+    tools: run.tools,
+    definitions: run.definitions,
+    toolChoice,
+    modelSettings,
+    providerOptions
+  }
+}
+
+const messagesOf = Effect.fnUntraced(function* <R>(run: Run<R>, { instructions, messages }: StepChanges) {
+  const first = instructions === undefined ? run.instructions : instructionsOf(instructions)
+  const conversation = messages === undefined ? [...run.input, ...run.added] : yield* fromInput(messages)
+  return [...first, ...conversation]
+})
+
+const toolsOf = <R>(
+  run: Run<R>,
+  { activeTools: names, tools }: StepChanges
+): Pick<StepPlan<R>, "tools" | "definitions"> => {
+  if (names === undefined && tools === undefined) return { tools: run.tools, definitions: run.definitions }
+  const added: ReadonlyMap<string, Tool<string, R>> = toolsByName(tools ?? [])
+  const chosen =
+    names === undefined
+      ? new Map([...run.tools, ...added])
+      : activeTools(new Map([...run.allTools, ...added]), names)
+  return { tools: chosen, definitions: definitionsOf(chosen) }
+}
+
+/** What a step asks after `prepareStep` has had its say. Fails with whatever that fails with. */
+export const changedPlan = Effect.fnUntraced(function* <R>(run: Run<R>, prepareStep: PrepareStep) {
+  const asked = prepareStep({
+    stepNumber: run.fold.finishedSteps.length,
+    steps: run.fold.finishedSteps,
+    messages: [...run.input, ...run.added],
+    model: run.models[run.modelIndex]?.model ?? run.model,
+    requestContext: run.requestContext
+  })
+  const changes = (Effect.isEffect(asked) ? yield* asked : asked) ?? {}
+  const base = basePlan(run)
+  const messages = yield* messagesOf(run, changes)
+  return yield* checked((): StepPlan<R> => {
+    refuseUnknown("`prepareStep`", changes, stepFields)
+    const { model, modelSettings, providerOptions, toolChoice } = changes
+    const chosen = toolsOf(run, changes)
+    const choice = toolChoice ?? base.toolChoice
+    checkToolChoice(choice, chosen.tools)
+    return {
+      ...chosen,
+      models: model === undefined ? base.models : modelsOf(model, run.settings.maxRetries),
+      messages,
+      toolChoice: choice,
+      modelSettings: modelSettings ?? base.modelSettings,
+      providerOptions: providerOptions ?? base.providerOptions
+    }
+  })
+})

@@ -1,0 +1,84 @@
+/** An agent as a tool of another one. */
+import * as Effect from "effect/Effect"
+import type { Chunk } from "../protocol/Chunk.js"
+import { RunAborted } from "../protocol/Errors.js"
+import * as Tool from "../tool/Tool.js"
+import { Caller, type CallerInfo } from "./caller.js"
+import type { Agent } from "./definition.js"
+import { drive } from "./driving.js"
+import type { RunEnd } from "./ending.js"
+import { prepare } from "./prepare.js"
+import type { RunOptions } from "./RunOptions.js"
+import { type Run, RunControl } from "./run.js"
+
+/** How an agent is offered to another one. @since 0.1.0 @category models */
+export interface SubAgentOptions {
+  /** The name of the tool. Default: `agent-` and the agent's id, with hyphens for what a name may not have. */
+  readonly name?: string
+  /** Default: the agent's own, or its name. */
+  readonly description?: string
+  /** What its runs are told beside the prompt. Threads are the caller's affair: they have none. */
+  readonly options?: Omit<
+    RunOptions<[], undefined>,
+    "tools" | "memory" | "requestContext" | "abortSignal" | "runId"
+  >
+}
+
+/** What the model writes to call an agent. */
+const input = {
+  type: "object",
+  properties: {
+    prompt: { type: "string", description: "What the agent is to do, with everything it has to know." }
+  },
+  required: ["prompt"],
+  additionalProperties: false
+} as const
+
+const promptOf = (args: unknown): string =>
+  typeof args === "object" && args !== null && "prompt" in args && typeof args.prompt === "string"
+    ? args.prompt
+    : ""
+
+const tellAll = (caller: CallerInfo, chunks: ReadonlyArray<Chunk>): void => {
+  for (const chunk of chunks) caller.tell(chunk)
+}
+
+const outcome = <R>(run: Run<R>, end: RunEnd) =>
+  end._tag === "Success"
+    ? Effect.succeed({ text: run.fold.snapshot().text })
+    : Effect.fail(end._tag === "Failure" ? end.error : new RunAborted({ message: end.error.message }))
+
+/**
+ * An agent as a tool: the other agent's model calls it with a `prompt`, every chunk of its run comes as a `tool-output` of
+ * the call, and its text is the result. Deeper agents come nested, one `tool-output` in another: `Chunk.unnest` takes them
+ * apart. What it uses is counted into the step that called it. A run of it that fails is a `tool-error`; what stops the
+ * caller stops it too. It shares the caller's request context, and knows nothing of its thread.
+ *
+ * Throws `InvalidConfiguration` when the name is none that providers take.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const asTool = <R>(agent: Agent<R>, settings: SubAgentOptions = {}): Tool.Tool<string, R> => {
+  const { description, name, options } = settings
+  return Tool.make(name ?? `agent-${agent.id.replace(/[^A-Za-z0-9_-]/g, "-")}`, {
+    description: description ?? agent.description ?? `Calls the agent ${agent.name}.`,
+    input,
+    execute: (args, { requestContext }) =>
+      Effect.flatMap(Caller, caller =>
+        Effect.acquireUseRelease(
+          prepare<R, [], undefined>(agent, promptOf(args), { ...options, requestContext }, new RunControl()),
+          run =>
+            Effect.flatMap(
+              drive(run, {
+                write: chunks => tellAll(caller, chunks),
+                mayGoOn: resume => caller.mayGoOn(resume)
+              }),
+              end => outcome(run, end)
+            ),
+          run => run.close
+        )
+      ),
+    toModelOutput: ({ text }) => text
+  })
+}

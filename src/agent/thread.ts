@@ -1,0 +1,111 @@
+/** The thread of a run: what it recalls before the first model call, and what it stores as it goes. */
+import * as Effect from "effect/Effect"
+import { type Entry, partId, settled } from "../protocol/Conversation.js"
+import type { Message } from "../protocol/Message.js"
+import type { ThreadMessage, ThreadStore } from "../storage/ThreadStore.js"
+import { lastMessagesOf } from "./checkOptions.js"
+import type { MemoryOptions, MemorySettings } from "./RunOptions.js"
+import type { Run } from "./run.js"
+
+/** The thread of one run. */
+export interface RunThread {
+  readonly store: ThreadStore["Type"]
+  readonly id: string
+  readonly resourceId: string
+  readonly title: string | undefined
+  readonly metadata: Exclude<MemoryOptions["thread"], string>["metadata"]
+  readonly lastMessages: number
+  /** What was handed to the run, before it is brought together with what the thread holds. */
+  readonly entries: ReadonlyArray<Entry>
+  /** How many of the messages that the run added are stored. */
+  stored: number
+}
+
+export const makeThread = (
+  store: ThreadStore["Type"],
+  { resource, thread, ...settings }: MemoryOptions,
+  agent: MemorySettings | undefined,
+  entries: ReadonlyArray<Entry>
+): RunThread => {
+  const { id, metadata, title } = typeof thread === "string" ? { id: thread } : { ...thread }
+  return {
+    store,
+    id,
+    resourceId: resource,
+    title,
+    metadata,
+    lastMessages: lastMessagesOf(agent, settings),
+    entries,
+    stored: 0
+  }
+}
+
+const bySequence = (left: ThreadMessage, right: ThreadMessage): number => left.sequence - right.sequence
+
+/** What the thread knows and what was handed over, each message once, in the order of the thread. */
+const merged = (
+  recalled: ReadonlyArray<ThreadMessage>,
+  stored: ReadonlyArray<ThreadMessage>
+): ReadonlyArray<Message> => {
+  const byId = new Map([...recalled, ...stored].map(message => [message.id, message]))
+  return [...byId.values()].sort(bySequence).map(({ message }) => message)
+}
+
+/**
+ * Opens the thread, stores what was handed to the run, and gives the conversation that the model is told. System messages
+ * are for this run only: they come first, and are not stored.
+ */
+export const openThread = Effect.fnUntraced(function* <R>(run: Run<R>, thread: RunThread) {
+  const { entries, lastMessages, metadata, resourceId, store, title } = thread
+  const { id } = yield* store.open({
+    id: thread.id,
+    resourceId,
+    ...(title === undefined ? {} : { title }),
+    ...(metadata === undefined ? {} : { metadata })
+  })
+  const recalled = lastMessages === 0 ? [] : yield* store.messages(id, { last: lastMessages })
+  const system = entries.flatMap(({ message }) => (message.role === "system" ? [message] : []))
+  const said = entries.filter(({ message }) => message.role !== "system")
+  const stored =
+    said.length === 0
+      ? []
+      : yield* store.append(
+          id,
+          said.map(entry => ({
+            id: entry.id ?? run.makeId("message"),
+            runId: run.runId,
+            message: entry.message
+          }))
+        )
+  return yield* settled([...system, ...merged(recalled, stored)])
+})
+
+/** Stores what the run has added since. Storing the same messages again changes nothing. */
+export const storeAdded = Effect.fnUntraced(function* <R>(run: Run<R>, thread: RunThread) {
+  const { id, store } = thread
+  const count = run.added.length
+  const messages = run.added.slice(thread.stored).map((message, index) => ({
+    id: partId(run.messageId, thread.stored + index),
+    runId: run.runId,
+    message
+  }))
+  if (messages.length === 0) return
+  yield* store.append(id, messages)
+  thread.stored = count
+})
+
+/** A run that was stopped waits so long for its thread, and no longer. */
+const patience = "5 seconds"
+
+/** Stores what a run that was stopped had said. A store that fails or hangs is logged: the run has its cause already. */
+export const storeLast = <R>(run: Run<R>): Effect.Effect<void> => {
+  const { thread } = run
+  if (thread === undefined) return Effect.void
+  return storeAdded(run, thread).pipe(
+    Effect.timeout(patience),
+    Effect.catchAllCause(cause =>
+      Effect.logWarning(`What run ${run.runId} said last could not be stored in thread ${thread.id}.`, cause)
+    ),
+    Effect.interruptible
+  )
+}

@@ -1,0 +1,99 @@
+/**
+ * What agents of plain TypeScript are made of, and what their runs may be told.
+ *
+ * @since 0.1.0
+ */
+import type {
+  StepChanges as CoreStepChanges,
+  DynamicState,
+  MemorySettings,
+  RunOptions,
+  StepState
+} from "../agent/RunOptions.js"
+import type { AiSdkModel } from "../model/AiSdk.js"
+import type { LanguageModel } from "../model/ModelPort.js"
+import type { ModelId } from "../model/ModelRouter.js"
+import type { Step } from "../output/FullOutput.js"
+import type { RunCallbacks } from "./callbacks.js"
+import type { PromiseTool } from "./createTool.js"
+
+/** Tools by the name that the model calls them with. @since 0.1.0 @category models */
+export type ToolsInput = Readonly<Record<string, PromiseTool>>
+
+/**
+ * One model: of the AI SDK (specification V2, V3 or V4), a `LanguageModel` of eddy, or its name: `"openai/gpt-5-mini"`, or
+ * `{ id, url }` for any server that speaks OpenAI's protocol.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type SingleModel = AiSdkModel | LanguageModel | ModelId
+
+/**
+ * A model, or several: the next one takes over when a call of the one before has failed for good and nothing of it was
+ * shown. `maxRetries` of an entry wins over the one of the run.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type ModelInput =
+  | SingleModel
+  | ReadonlyArray<SingleModel | { readonly model: SingleModel; readonly maxRetries?: number }>
+
+/**
+ * A value, or a function of the run's request context that makes it, once for each run. What it throws fails the run before
+ * any chunk.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Dynamic<A> = A | ((state: DynamicState) => A | Promise<A>)
+
+/**
+ * Decides after a step that wants to go on whether the run stops there. It sees the finished steps, the last one included.
+ * One that throws fails the run.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type StopWhen = (state: { readonly steps: ReadonlyArray<Step> }) => boolean | Promise<boolean>
+
+/** What `prepareStep` may change, for this one step. What is left out stays as it is. @since 0.1.0 @category models */
+export interface StepChanges extends Omit<CoreStepChanges, "model" | "tools"> {
+  readonly model?: ModelInput
+  /** Tools beside the others; one of the same name takes its place. */
+  readonly tools?: ToolsInput
+}
+
+/** Called before each step. One that throws fails the run. @since 0.1.0 @category models */
+export type PrepareStep = (
+  state: StepState
+) => StepChanges | undefined | void | Promise<StepChanges | undefined | void>
+
+/** Options of one run. @since 0.1.0 @category models */
+export interface StreamOptions extends Omit<RunOptions, "tools" | "stopWhen" | "prepareStep">, RunCallbacks {
+  /** Stops the run when any of them says so; `maxSteps` holds beside it. */
+  readonly stopWhen?: StopWhen | ReadonlyArray<StopWhen>
+  /** Changes the next step: its model, messages, tools and settings. */
+  readonly prepareStep?: PrepareStep
+  /** Tools of this run beside the agent's; one of the same name takes the agent's place. */
+  readonly tools?: ToolsInput
+}
+
+/** What an agent is made of, but for the agents below it. @since 0.1.0 @category models */
+export interface AgentSettings {
+  /** Default: the name. */
+  readonly id?: string
+  /** Default: the id. */
+  readonly name?: string
+  /** What the agent is for; tells another agent's model when to call it. */
+  readonly description?: string
+  /** The system prompt. */
+  readonly instructions?: Dynamic<string>
+  readonly model: Dynamic<ModelInput>
+  readonly tools?: Dynamic<ToolsInput>
+  /** How its runs remember; which thread a run belongs to, the run says. */
+  readonly memory?: MemorySettings
+  /** What every run has unless it says otherwise. */
+  readonly defaultOptions?: StreamOptions
+}

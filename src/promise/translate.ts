@@ -1,0 +1,139 @@
+/** The words of plain TypeScript, in those of the core. */
+import * as Effect from "effect/Effect"
+import { defaultFields, isLanguageModel, runFields } from "../agent/checkOptions.js"
+import type {
+  Dynamic as CoreDynamic,
+  PrepareStep as CorePrepareStep,
+  DynamicState,
+  Models,
+  RunOptions,
+  StopCondition
+} from "../agent/RunOptions.js"
+import * as AiSdk from "../model/AiSdk.js"
+import type { LanguageModel } from "../model/ModelPort.js"
+import * as ModelRouter from "../model/ModelRouter.js"
+import { InvalidConfiguration } from "../protocol/Errors.js"
+import type * as Tool from "../tool/Tool.js"
+import type {
+  Dynamic,
+  ModelInput,
+  PrepareStep,
+  SingleModel,
+  StopWhen,
+  StreamOptions,
+  ToolsInput
+} from "./AgentOptions.js"
+import { callbackFields } from "./callbacks.js"
+import { fromPromise } from "./fromPromise.js"
+
+/** Options of a run that this face knows. */
+export const streamFields: ReadonlyArray<string> = [...defaultFields, ...runFields, ...callbackFields]
+
+const isModelId = (model: SingleModel): model is ModelRouter.ModelId =>
+  typeof model === "string" || ("id" in model && !("specificationVersion" in model))
+
+const toModel = (model: SingleModel): LanguageModel => {
+  if (isLanguageModel(model)) return model
+  if (isModelId(model)) return ModelRouter.fromId(model)
+  return AiSdk.make(model)
+}
+
+const isEntry = (
+  entry: SingleModel | { readonly model: SingleModel; readonly maxRetries?: number }
+): entry is { readonly model: SingleModel; readonly maxRetries?: number } =>
+  typeof entry === "object" &&
+  "model" in entry &&
+  !("specificationVersion" in entry) &&
+  !isLanguageModel(entry)
+
+const isList = (models: ModelInput): models is Exclude<ModelInput, SingleModel> => Array.isArray(models)
+
+const noModel = (value: unknown): InvalidConfiguration =>
+  new InvalidConfiguration({
+    field: "model",
+    message: `\`model\` is ${value === null ? "null" : `a ${typeof value}`}. Give a model of an AI SDK provider package, for example openai("gpt-5"), or its name: "openai/gpt-5".`
+  })
+
+const single = (model: SingleModel): LanguageModel => {
+  if (typeof model !== "string" && (typeof model !== "object" || model === null)) throw noModel(model)
+  return toModel(model)
+}
+
+/** Throws `InvalidConfiguration`. */
+export const toModels = (models: ModelInput): Models => {
+  if (!isList(models)) return single(models)
+  return models.map(entry =>
+    typeof entry === "object" && entry !== null && isEntry(entry)
+      ? { ...entry, model: single(entry.model) }
+      : single(entry)
+  )
+}
+
+/** Throws `InvalidConfiguration`. */
+export const toTools = (tools: ToolsInput | undefined): ReadonlyArray<Tool.Tool> =>
+  Object.entries(tools ?? {}).map(([name, tool]) => {
+    if (typeof tool?.named === "function") return tool.named(name)
+    throw new InvalidConfiguration({
+      field: `tools.${name}`,
+      message: `\`tools.${name}\` is no tool. Make it with createTool({ id, inputSchema, execute }).`
+    })
+  })
+
+const isFunction = <A>(value: Dynamic<A>): value is (state: DynamicState) => A | Promise<A> =>
+  typeof value === "function"
+
+/** A part of an agent, translated at once, or each time that its function has made it. */
+export const toDynamic = <A, B>(value: Dynamic<A>, translate: (made: A) => B): CoreDynamic<B> =>
+  isFunction(value)
+    ? state =>
+        Effect.map(
+          fromPromise(() => value(state)),
+          translate
+        )
+    : translate(value)
+
+const toStopCondition =
+  (condition: StopWhen): StopCondition =>
+  state => {
+    const verdict = condition(state)
+    return typeof verdict === "boolean" ? verdict : Effect.promise(() => Promise.resolve(verdict))
+  }
+
+const toPrepareStep =
+  (prepare: PrepareStep): CorePrepareStep =>
+  state =>
+    Effect.map(
+      fromPromise(() => prepare(state)),
+      changes => {
+        if (changes === undefined || changes === null) return undefined
+        const { model, tools, ...rest } = changes
+        return {
+          ...rest,
+          ...(model === undefined ? {} : { model: toModels(model) }),
+          ...(tools === undefined ? {} : { tools: toTools(tools) })
+        }
+      }
+    )
+
+/** Throws `InvalidConfiguration`. */
+export const toRunOptions = (options: StreamOptions): RunOptions<ReadonlyArray<Tool.Tool>> => {
+  const {
+    onAbort: _onAbort,
+    onChunk: _onChunk,
+    onError: _onError,
+    onFinish: _onFinish,
+    onStepFinish: _onStepFinish,
+    prepareStep,
+    stopWhen,
+    tools,
+    ...rest
+  } = options
+  const conditions: ReadonlyArray<StopWhen> =
+    stopWhen === undefined ? [] : typeof stopWhen === "function" ? [stopWhen] : stopWhen
+  return {
+    ...rest,
+    ...(stopWhen === undefined ? {} : { stopWhen: conditions.map(toStopCondition) }),
+    ...(prepareStep === undefined ? {} : { prepareStep: toPrepareStep(prepareStep) }),
+    tools: toTools(tools)
+  }
+}

@@ -1,0 +1,259 @@
+/**
+ * Where conversations are kept: threads, and their messages in the order in which they were said.
+ *
+ * The service is typed; the driver behind it ({@link Encoded}) knows rows of strings and numbers only, so that a database
+ * is little work. `ThreadStoreConformance` of `eddy/testing` says whether a driver does what is told here.
+ *
+ * Strings, ids included, are made well-formed, and values that JSON cannot hold are made safe (see `Json`; nesting counts
+ * from the message) before they are stored; everything else comes back as it was given. Nothing is shared with the caller.
+ *
+ * @since 0.1.0
+ */
+import * as Arr from "effect/Array"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import { StorageError, ThreadNotFound } from "../protocol/Errors.js"
+import type { Message } from "../protocol/Message.js"
+import { type JsonValue, wellFormed } from "../protocol/safeJson.js"
+import * as memoryThreads from "./memoryThreads.js"
+import type { Encoded } from "./threadRows.js"
+
+export type { Encoded, MessageRow, NewMessageRow, Place, ThreadRow } from "./threadRows.js"
+
+/** What an application keeps with a thread. @since 0.1.0 @category models */
+export type Metadata = { readonly [key: string]: JsonValue }
+
+/** A conversation. @since 0.1.0 @category models */
+export interface Thread {
+  readonly id: string
+  /** Whom it belongs to: a user, or whatever the application tells apart. */
+  readonly resourceId: string
+  readonly title?: string
+  readonly metadata?: Metadata
+  readonly createdAt: Date
+  /** When it was opened, updated or appended to last. */
+  readonly updatedAt: Date
+}
+
+/** One message of a thread. @since 0.1.0 @category models */
+export interface ThreadMessage {
+  /** Unique within the thread. */
+  readonly id: string
+  readonly threadId: string
+  /** The run that said it. */
+  readonly runId?: string
+  /** Its place in the thread, from 1, without gaps: the order of appending, whatever clocks and ids say. */
+  readonly sequence: number
+  readonly createdAt: Date
+  readonly message: Message
+}
+
+/** A thread to be opened. @since 0.1.0 @category models */
+export interface NewThread {
+  readonly id: string
+  readonly resourceId: string
+  readonly title?: string
+  readonly metadata?: Metadata
+}
+
+/** A message to be appended. @since 0.1.0 @category models */
+export interface NewMessage {
+  readonly id: string
+  readonly runId?: string
+  readonly message: Message
+}
+
+/** Which threads to list. @since 0.1.0 @category models */
+export interface ListOptions {
+  /** Of this resource. Without it: of all. */
+  readonly resourceId?: string
+  /** From 0, which is the default. */
+  readonly page?: number
+  /** Default 100. 0 gives the total only. */
+  readonly perPage?: number
+}
+
+/** A page of threads, and how many there are on all pages. @since 0.1.0 @category models */
+export interface ThreadPage {
+  readonly threads: ReadonlyArray<Thread>
+  readonly total: number
+}
+
+/**
+ * The store of threads. Every operation fails with `StorageError` when the driver does, and when a row cannot be read;
+ * it is done whole or not at all, also when it is interrupted.
+ *
+ * @since 0.1.0
+ * @category services
+ */
+export class ThreadStore extends Context.Tag("eddy/ThreadStore")<
+  ThreadStore,
+  {
+    /**
+     * Gives the thread of this id, made when there is none: `title` and `metadata` are for one that is made. Fails with
+     * `ThreadNotFound` when it belongs to another resource.
+     */
+    readonly open: (thread: NewThread) => Effect.Effect<Thread, StorageError | ThreadNotFound>
+    /** The thread of this id, whomever it belongs to. */
+    readonly get: (id: string) => Effect.Effect<Option.Option<Thread>, StorageError>
+    /** The thread that was changed last comes first. */
+    readonly list: (options?: ListOptions) => Effect.Effect<ThreadPage, StorageError>
+    /** Sets what is given, metadata as a whole. What is left out stays. */
+    readonly update: (
+      id: string,
+      change: { readonly title?: string; readonly metadata?: Metadata }
+    ) => Effect.Effect<Thread, StorageError | ThreadNotFound>
+    /** Deletes the thread with its messages. Whether there was one. */
+    readonly delete: (id: string) => Effect.Effect<boolean, StorageError>
+    /**
+     * Adds messages at the end, all or none, in this order, with none of another call between them. One whose id the
+     * thread has already takes that one's place: `sequence` and `createdAt` stay, everything else is replaced. Of
+     * messages of one id in one call the last counts, at the place of the first. Gives them back as stored, in the order
+     * given. An empty list changes nothing.
+     */
+    readonly append: (
+      threadId: string,
+      messages: ReadonlyArray<NewMessage>
+    ) => Effect.Effect<ReadonlyArray<ThreadMessage>, StorageError | ThreadNotFound>
+    /**
+     * The messages in order; none when there is no such thread.
+     *
+     * `last` asks for that many of the newest, and for what stands before them up to the beginning of the turn in which
+     * they begin, because providers refuse a prompt that begins in the middle of a turn. A turn begins with the nearest
+     * message of the user; one without such a message begins with the thread. It costs what it returns, not what is
+     * stored. A fraction is rounded down, and what is less than 1 gives nothing. Without `last`: all.
+     */
+    readonly messages: (
+      threadId: string,
+      options?: { readonly last?: number }
+    ) => Effect.Effect<ReadonlyArray<ThreadMessage>, StorageError>
+  }
+>() {}
+
+/** Loaded when the first row is read or written: it needs schemas, which take long to load. */
+const rows = Effect.promise(() => import("./storedRows.js"))
+
+const notFound = (threadId: string): ThreadNotFound =>
+  new ThreadNotFound({
+    threadId,
+    message: `There is no thread "${threadId}" here. Open it first, or check its id and the resource that it belongs to.`
+  })
+
+/** The driver's words may hold what it was asked: they stay in the cause. */
+const ask = <A>(operation: string, asked: Effect.Effect<A, unknown>): Effect.Effect<A, StorageError> =>
+  Effect.mapError(
+    asked,
+    cause =>
+      new StorageError({ operation, message: `${operation} failed in the driver: see its cause.`, cause })
+  )
+
+/** The last of each id, at the place of the first: drivers need not care. */
+const distinct = (messages: ReadonlyArray<NewMessage>): ReadonlyArray<NewMessage> => [
+  ...new Map(messages.map(message => [wellFormed(message.id), message])).values()
+]
+
+/** A whole number that is not negative. */
+const whole = (value: number): number =>
+  value >= 1 ? Math.min(Math.floor(value), Number.MAX_SAFE_INTEGER) : 0
+
+const optional = (text: string | undefined): string | undefined =>
+  text === undefined ? undefined : wellFormed(text)
+
+/**
+ * The service over a driver.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const make = (driver: Encoded): Context.Tag.Service<ThreadStore> => ({
+  open: Effect.fnUntraced(function* (thread) {
+    const operation = "ThreadStore.open"
+    const { readThread, writeMetadata } = yield* rows
+    const metadata = yield* writeMetadata(operation, thread.metadata)
+    const now = yield* Clock.currentTimeMillis
+    const given = {
+      id: wellFormed(thread.id),
+      resourceId: wellFormed(thread.resourceId),
+      title: optional(thread.title) ?? null,
+      metadata: metadata ?? null,
+      createdAt: now,
+      updatedAt: now
+    }
+    const row = yield* ask(operation, driver.open(given))
+    return row.resourceId === given.resourceId
+      ? yield* readThread(operation, row)
+      : yield* notFound(thread.id)
+  }),
+  get: Effect.fnUntraced(function* (id) {
+    const operation = "ThreadStore.get"
+    const { readThread } = yield* rows
+    const row = yield* ask(operation, driver.get(wellFormed(id)))
+    return Option.isNone(row) ? Option.none() : Option.some(yield* readThread(operation, row.value))
+  }),
+  list: Effect.fnUntraced(function* ({ page = 0, perPage = 100, resourceId } = {}) {
+    const operation = "ThreadStore.list"
+    const { readThread } = yield* rows
+    const limit = whole(perPage)
+    const offset = whole(whole(page) * limit)
+    const found = yield* ask(operation, driver.list({ resourceId: optional(resourceId), offset, limit }))
+    const threads = yield* Either.all(found.rows.map(row => readThread(operation, row)))
+    return { threads, total: found.total }
+  }),
+  update: Effect.fnUntraced(function* (id, change) {
+    const operation = "ThreadStore.update"
+    const { readThread, writeMetadata } = yield* rows
+    const metadata = yield* writeMetadata(operation, change.metadata)
+    const updatedAt = yield* Clock.currentTimeMillis
+    const row = yield* ask(
+      operation,
+      driver.update(wellFormed(id), { title: optional(change.title), metadata, updatedAt })
+    )
+    return Option.isNone(row) ? yield* notFound(id) : yield* readThread(operation, row.value)
+  }),
+  delete: Effect.fnUntraced(function* (id) {
+    return yield* ask("ThreadStore.delete", driver.delete(wellFormed(id)))
+  }),
+  append: Effect.fnUntraced(function* (threadId, messages) {
+    const operation = "ThreadStore.append"
+    const id = wellFormed(threadId)
+    if (messages.length === 0) {
+      const thread = yield* ask(operation, driver.get(id))
+      return Option.isNone(thread) ? yield* notFound(threadId) : []
+    }
+    const { writeMessage } = yield* rows
+    const written = yield* Either.all(distinct(messages).map(message => writeMessage(operation, message)))
+    const now = yield* Clock.currentTimeMillis
+    const newRows = written.map(({ row }) => row)
+    const places = yield* ask(operation, driver.append(id, newRows, now))
+    if (Option.isNone(places)) return yield* notFound(threadId)
+    const stored = new Map(
+      Arr.zipWith(written, places.value, ({ message, row }, { createdAt, sequence }) => [
+        row.id,
+        {
+          id: row.id,
+          threadId: id,
+          ...(row.runId === null ? {} : { runId: row.runId }),
+          sequence,
+          createdAt: new Date(createdAt),
+          message
+        }
+      ])
+    )
+    return messages.flatMap(message => stored.get(wellFormed(message.id)) ?? [])
+  }),
+  messages: Effect.fnUntraced(function* (threadId, { last } = {}) {
+    const operation = "ThreadStore.messages"
+    const count = last === undefined ? undefined : whole(last)
+    if (count === 0) return []
+    const { readMessage } = yield* rows
+    const stored = yield* ask(operation, driver.messages(wellFormed(threadId), count))
+    return yield* Either.all(stored.map(row => readMessage(operation, row)))
+  })
+})
+
+/** Threads in the memory of the process, gone when the layer is. @since 0.1.0 @category layers */
+export const layerMemory: Layer.Layer<ThreadStore> = Layer.sync(ThreadStore, () => make(memoryThreads.make()))

@@ -1,0 +1,91 @@
+/** What stands behind a thread store: rows of strings and numbers, and the few things that a database does with them. */
+import type * as Effect from "effect/Effect"
+import type * as Option from "effect/Option"
+
+/** A thread as a database keeps it. Times are milliseconds since 1970. @since 0.1.0 @category drivers */
+export interface ThreadRow {
+  /** Primary key. */
+  readonly id: string
+  readonly resourceId: string
+  readonly title: string | null
+  /** The text of a JSON object. */
+  readonly metadata: string | null
+  readonly createdAt: number
+  readonly updatedAt: number
+}
+
+/** A message that is to be stored. @since 0.1.0 @category drivers */
+export interface NewMessageRow {
+  readonly id: string
+  readonly runId: string | null
+  /** The role that `content` tells too: here a database can look for it. */
+  readonly role: "system" | "user" | "assistant" | "tool"
+  /** The text of a JSON object. It is given back as it is, byte for byte. */
+  readonly content: string
+}
+
+/** What a message was given when it was stored first. @since 0.1.0 @category drivers */
+export interface Place {
+  /** 1 for the first message of a thread, and one more for each that follows: no gaps. */
+  readonly sequence: number
+  readonly createdAt: number
+}
+
+/** A stored message. Primary key: `threadId` and `id`; unique: `threadId` and `sequence`. @since 0.1.0 @category drivers */
+export interface MessageRow extends NewMessageRow, Place {
+  readonly threadId: string
+}
+
+/**
+ * What a database does for a {@link ThreadStore}. It may fail with anything, which becomes the cause of a `StorageError`.
+ *
+ * Each operation is atomic: it is done whole or not at all, also when it is interrupted, and no other sees half of it.
+ * Strings are compared and kept exactly: case, spaces and normal forms count. They are well-formed. The ids of a list of
+ * messages differ, and the list is never empty. Numbers are safe integers, not negative.
+ *
+ * @since 0.1.0
+ * @category drivers
+ */
+export interface Encoded {
+  /** Stores the thread unless there is one of this id. The one that is there afterwards. */
+  readonly open: (thread: ThreadRow) => Effect.Effect<ThreadRow, unknown>
+  readonly get: (id: string) => Effect.Effect<Option.Option<ThreadRow>, unknown>
+  /**
+   * A page of the threads of a resource, or of all, and how many there are in all. The one that was opened, updated or
+   * appended to last comes first: in the order of these operations, whatever their times say.
+   */
+  readonly list: (page: {
+    readonly resourceId: string | undefined
+    readonly offset: number
+    readonly limit: number
+  }) => Effect.Effect<{ readonly rows: ReadonlyArray<ThreadRow>; readonly total: number }, unknown>
+  /** Sets what is not `undefined`, and nothing else. The thread as it is then; none when there is no such thread. */
+  readonly update: (
+    id: string,
+    change: {
+      readonly title: string | undefined
+      readonly metadata: string | undefined
+      readonly updatedAt: number
+    }
+  ) => Effect.Effect<Option.Option<ThreadRow>, unknown>
+  /** Removes the thread and its messages. Whether there was one. */
+  readonly delete: (id: string) => Effect.Effect<boolean, unknown>
+  /**
+   * Stores messages at the end of a thread, in this order, with `now` as the time at which they were created. A message
+   * whose id the thread has already takes over everything but the place of that one. `now` becomes the thread's
+   * `updatedAt`. The places, in the order given; none, and nothing is stored, when there is no such thread.
+   */
+  readonly append: (
+    threadId: string,
+    messages: ReadonlyArray<NewMessageRow>,
+    now: number
+  ) => Effect.Effect<Option.Option<ReadonlyArray<Place>>, unknown>
+  /**
+   * Messages in order of `sequence`; none when there is no such thread. With `last` (at least 1) those from the nearest
+   * message of role `user` at or before the first of the `last` newest; when there is none, all.
+   */
+  readonly messages: (
+    threadId: string,
+    last: number | undefined
+  ) => Effect.Effect<ReadonlyArray<MessageRow>, unknown>
+}

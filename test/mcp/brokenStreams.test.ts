@@ -1,0 +1,142 @@
+/** Answers over HTTP whose stream breaks: the call fails at once, or the stream is resumed, where the server can do that. */
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import { describe, expect, it } from "@effect/vitest"
+import { Agent } from "eddy"
+import { McpTools } from "eddy/mcp"
+import { Effect } from "effect"
+import { chunksOf, only } from "../agent/kit.js"
+import { agentOf } from "../support/mcpKit.js"
+
+interface Asked {
+  readonly id: number
+  readonly response: ServerResponse
+}
+
+const event = (message: object, id?: string): string =>
+  `${id === undefined ? "" : `id: ${id}\nretry: 10\n`}event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", ...message })}\n\n`
+
+const result = { content: [{ type: "text", text: "here" }] }
+
+const bodyOf = async (request: IncomingMessage): Promise<string> => {
+  let text = ""
+  for await (const piece of request) text += String(piece)
+  return text
+}
+
+/** A server that answers calls of its one tool as it is told, and requests to resume likewise. */
+const serve = (
+  call: (asked: Asked) => void,
+  resume: (response: ServerResponse, from: string) => void = () => undefined
+) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      let calls = 0
+      const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+        const from = request.headers["last-event-id"]
+        if (request.method === "GET") {
+          if (from === undefined) response.writeHead(405).end()
+          else resume(response.writeHead(200, { "content-type": "text/event-stream" }), String(from))
+          return
+        }
+        const { id, method, params } = JSON.parse(await bodyOf(request))
+        const json = (value: object) =>
+          response
+            .writeHead(200, { "content-type": "application/json" })
+            .end(JSON.stringify({ jsonrpc: "2.0", id, result: value }))
+        if (method === "initialize") {
+          json({
+            protocolVersion: params.protocolVersion,
+            capabilities: { tools: {} },
+            serverInfo: { name: "broken", version: "1" }
+          })
+        } else if (method === "tools/list") json({ tools: [{ name: "a", inputSchema: { type: "object" } }] })
+        else if (method === "tools/call") {
+          calls++
+          call({ id, response: response.writeHead(200, { "content-type": "text/event-stream" }) })
+        } else response.writeHead(202).end()
+      }
+      const server = createServer((request, response) => void answer(request, response))
+      await new Promise<void>(resolve => server.listen(0, "127.0.0.1", resolve))
+      const address = server.address()
+      const port = typeof address === "object" && address !== null ? address.port : 0
+      return { server, url: `http://127.0.0.1:${port}/`, calls: () => calls }
+    }),
+    ({ server }) =>
+      Effect.promise(async () => {
+        server.closeAllConnections()
+        await new Promise(resolve => server.close(resolve))
+      })
+  )
+
+const called = (url: string) =>
+  Effect.gen(function* () {
+    const { tools } = yield* McpTools.connect({ url })
+    const { agent } = agentOf(tools, ["a"])
+    const chunks = yield* chunksOf(Agent.stream(agent, "go"))
+    return {
+      results: only(chunks, "tool-result").map(({ payload }) => payload.result),
+      errors: only(chunks, "tool-error").map(({ payload }) => payload.error)
+    }
+  })
+
+const breaks: ReadonlyArray<readonly [how: string, call: (asked: Asked) => void]> = [
+  ["ends before it", ({ response }) => response.end()],
+  ["breaks before it", ({ response }) => response.write(": soon\n\n", () => response.destroy())],
+  [
+    "breaks in the middle of it",
+    ({ id, response }) => response.write(event({ id, result }).slice(0, -20), () => response.destroy())
+  ]
+]
+
+describe("an answer whose stream", () => {
+  it.scopedLive.each(breaks)("%s fails the call at once", ([, call]) =>
+    Effect.gen(function* () {
+      const { calls, url } = yield* serve(call)
+      const { errors, results } = yield* called(url)
+      expect(results).toStrictEqual([])
+      expect(errors).toMatchObject([
+        { _tag: "ToolFailed", message: `The MCP server at ${new URL(url).origin} broke off its answer.` }
+      ])
+      expect(calls()).toBe(1)
+    })
+  )
+
+  it.scopedLive("ends after it is complete, whatever ends it", () =>
+    Effect.gen(function* () {
+      const ended = yield* serve(({ id, response }) => response.end(event({ id, result })))
+      expect(yield* called(ended.url)).toStrictEqual({ results: [result], errors: [] })
+      const broken = yield* serve(({ id, response }) =>
+        response.write(event({ id, result }), () => response.destroy())
+      )
+      expect(yield* called(broken.url)).toStrictEqual({ results: [result], errors: [] })
+      // Its last empty line is missing, but nothing else.
+      const cut = yield* serve(({ id, response }) => response.end(event({ id, result }).trimEnd()))
+      expect(yield* called(cut.url)).toStrictEqual({ results: [result], errors: [] })
+    })
+  )
+
+  it.scopedLive.each(["ends", "breaks"])("%s but can be resumed is resumed", how =>
+    Effect.gen(function* () {
+      let id = 0
+      const from: Array<string> = []
+      const { calls, url } = yield* serve(
+        asked => {
+          id = asked.id
+          const first = event({ method: "notifications/message", params: { level: "info", data: "x" } }, "7")
+          asked.response.write(first.slice(0, 2), () =>
+            asked.response.write(first.slice(2), () =>
+              how === "ends" ? asked.response.end() : asked.response.destroy()
+            )
+          )
+        },
+        (response, last) => {
+          from.push(last)
+          response.end(event({ id, result }, "8"))
+        }
+      )
+      expect(yield* called(url)).toStrictEqual({ results: [result], errors: [] })
+      expect(from).toStrictEqual(["7"])
+      expect(calls()).toBe(1)
+    })
+  )
+})

@@ -1,0 +1,31 @@
+/** An Effect application: a tool that needs a service, and a layer that provides it. */
+import { Agent, type Errors, Tool } from "eddy"
+import { ScriptedModel } from "eddy/testing"
+import { Console, Context, Effect, Layer, Schema, Stream } from "effect"
+
+class Weather extends Context.Tag("Weather")<Weather, (city: string) => Effect.Effect<string>>() {
+  static readonly layer = Layer.succeed(Weather, city => Effect.succeed(`rain in ${city}`))
+}
+
+const weather = Tool.make("weather", {
+  input: Schema.Struct({ city: Schema.String }),
+  execute: ({ city }) => Effect.flatMap(Weather, at => at(city))
+})
+const { finish, reply, toolCall } = ScriptedModel
+const model = ScriptedModel.make([
+  [toolCall("c1", "weather", { city: "Oslo" }), finish("tool-calls")],
+  reply("Take an umbrella.")
+])
+const agent = Agent.make({ id: "guide", model, tools: [weather] })
+
+const run: Effect.Effect<void, Errors.AgentError, Weather> = Agent.stream(agent, "An umbrella in Oslo?").pipe(
+  Stream.runForEach(chunk => {
+    if (chunk.type === "tool-result") return Console.log(chunk.payload.result)
+    return chunk.type === "text-end" ? Console.log("The text is over.") : Effect.void
+  })
+)
+
+// @ts-expect-error The run needs what its tool needs: the type has come through the archive.
+export const unprovided: Effect.Effect<void, unknown> = run
+
+await Effect.runPromise(Effect.provide(run, Weather.layer))

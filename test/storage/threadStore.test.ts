@@ -1,0 +1,368 @@
+/** The store of threads: what its memory driver does as any driver must, and what holds whatever the driver does. */
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
+import { describe, expect, it } from "@effect/vitest"
+import { Cause, Effect, Exit, Layer, Option } from "effect"
+import * as memoryThreads from "../../src/storage/memoryThreads.js"
+import * as ThreadStore from "../../src/storage/ThreadStore.js"
+import { cases } from "../../src/storage/ThreadStoreConformance.js"
+import type { Encoded, MessageRow, NewMessageRow, ThreadRow } from "../../src/storage/threadRows.js"
+import { brokenDrivers } from "./brokenDrivers.js"
+
+const layerOf = (driver: Encoded) => Layer.succeed(ThreadStore.ThreadStore, ThreadStore.make(driver))
+
+/** The first case that a driver does not pass; each has a driver of its own. */
+const firstFailure = (make: () => Encoded) =>
+  Effect.findFirst(cases, ({ run }) =>
+    Effect.map(Effect.exit(Effect.provide(run, layerOf(make()))), Exit.isFailure)
+  )
+
+const say = (id: string, text = id): ThreadStore.NewMessage => ({
+  id,
+  message: { role: "user", content: [{ type: "text", text }] }
+})
+
+describe("the memory driver", () => {
+  for (const { name, run } of cases) {
+    it.live(name, () => Effect.provide(run, ThreadStore.layerMemory))
+  }
+
+  it.effect("does all of it under a test clock, in one store, at the same time", () =>
+    Effect.forEach(cases, ({ run }) => run, { concurrency: "unbounded", discard: true }).pipe(
+      Effect.provide(ThreadStore.layerMemory)
+    )
+  )
+
+  it.effect("begins empty with each layer", () =>
+    Effect.gen(function* () {
+      const open = Effect.flatMap(ThreadStore.ThreadStore, store =>
+        Effect.zipRight(store.open({ id: "t", resourceId: "r" }), store.list())
+      )
+      for (const _ of [1, 2]) {
+        const { total } = yield* Effect.provide(open, Layer.fresh(ThreadStore.layerMemory))
+        expect(total).toBe(1)
+      }
+    })
+  )
+
+  it.effect("frees the memory of a thread that is deleted", () =>
+    Effect.gen(function* () {
+      setFlagsFromString("--expose-gc")
+      const gc: () => void = runInNewContext("gc")
+      const used = (): number => {
+        gc()
+        return process.memoryUsage().heapUsed
+      }
+      const store = yield* ThreadStore.ThreadStore
+      yield* store.open({ id: "other", resourceId: "r" })
+      yield* store.append("other", [say("a")])
+      const before = used()
+      yield* store.open({ id: "t", resourceId: "r" })
+      for (let batch = 0; batch < 20; batch++) {
+        yield* store.append("t", [say(`${batch}`, "x".repeat(500_000) + batch)])
+      }
+      expect(used() - before).toBeGreaterThan(8_000_000)
+      expect(yield* store.delete("t")).toBe(true)
+      expect(used() - before).toBeLessThan(1_000_000)
+      expect(yield* store.messages("other")).toHaveLength(1)
+    }).pipe(Effect.provide(ThreadStore.layerMemory))
+  )
+
+  it.effect("appends and recalls in a long thread as fast as in a short one", () =>
+    Effect.gen(function* () {
+      const rows = (from: number, count: number) =>
+        Array.from(
+          { length: count },
+          (_, index): NewMessageRow => ({
+            id: `${from + index}`,
+            runId: null,
+            role: index % 2 === 0 ? "user" : "assistant",
+            content: "{}"
+          })
+        )
+      const driver = memoryThreads.make()
+      const filled = Effect.fnUntraced(function* (id: string, count: number) {
+        const thread = { id, resourceId: "r", title: null, metadata: null, createdAt: 0, updatedAt: 0 }
+        yield* driver.open(thread)
+        yield* driver.append(id, rows(0, count), 0)
+      })
+      yield* filled("short", 50)
+      yield* filled("long", 100_000)
+      let next = 100_000
+      const measure = (id: string): number => {
+        const start = performance.now()
+        for (let round = 0; round < 50; round++) {
+          Effect.runSync(driver.append(id, rows(next, 2), 0))
+          next += 2
+          expect(Effect.runSync(driver.messages(id, 40))).toHaveLength(40)
+        }
+        return performance.now() - start
+      }
+      const times = (id: string) => Math.min(...Array.from({ length: 4 }, () => measure(id)))
+      // Whoever looks at all of them takes hundreds of times as long.
+      expect(times("long")).toBeLessThan(10 * times("short") + 5)
+    })
+  )
+})
+
+describe("the conformance cases", () => {
+  it("have names of their own", () => {
+    expect(new Set(cases.map(({ name }) => name)).size).toBe(cases.length)
+    expect(cases.length).toBeGreaterThan(35)
+  })
+
+  it.live("pass a driver that answers later", () =>
+    Effect.map(
+      firstFailure(() => {
+        const { append, delete: remove, get, list, messages, open, update } = memoryThreads.make()
+        const later = <A, E>(effect: Effect.Effect<A, E>) =>
+          Effect.yieldNow().pipe(Effect.zipRight(effect), Effect.zipLeft(Effect.yieldNow()))
+        return {
+          append: (...given) => later(append(...given)),
+          delete: id => later(remove(id)),
+          get: id => later(get(id)),
+          list: page => later(list(page)),
+          messages: (...given) => later(messages(...given)),
+          open: thread => later(open(thread)),
+          update: (...given) => later(update(...given))
+        }
+      }),
+      failed => expect(failed).toEqual(Option.none())
+    )
+  )
+
+  it.live.each([...brokenDrivers])("fail a driver that %s", ([, make]) =>
+    Effect.map(firstFailure(make), failed => expect(Option.isSome(failed)).toBe(true))
+  )
+
+  it.live("say what was expected, and what was found", () =>
+    Effect.gen(function* () {
+      const driver = memoryThreads.make()
+      const store = layerOf({ ...driver, delete: id => Effect.as(driver.delete(id), true) })
+      const broken = cases.filter(({ name }) => name.startsWith("delete removes"))
+      const [error] = yield* Effect.forEach(broken, ({ run }) => Effect.flip(Effect.provide(run, store)))
+      expect(error).toMatchObject({
+        _tag: "NotConforming",
+        message: "whether there is one still: expected false but found true"
+      })
+    })
+  )
+})
+
+/** Every operation, and what the driver is asked for it. */
+const operations: Readonly<
+  Record<
+    keyof Encoded,
+    (store: ThreadStore.ThreadStore["Type"]) => Effect.Effect<unknown, { readonly _tag: string }>
+  >
+> = {
+  open: store => store.open({ id: "t", resourceId: "r" }),
+  get: store => store.get("t"),
+  list: store => store.list(),
+  update: store => store.update("t", { title: "new" }),
+  delete: store => store.delete("t"),
+  append: store => store.append("t", [say("a")]),
+  messages: store => store.messages("t")
+}
+
+const names = ["open", "get", "list", "update", "delete", "append", "messages"] as const
+
+const failing = (effect: Effect.Effect<never, unknown>): Encoded => ({
+  open: () => effect,
+  get: () => effect,
+  list: () => effect,
+  update: () => effect,
+  delete: () => effect,
+  append: () => effect,
+  messages: () => effect
+})
+
+describe("a driver that", () => {
+  it.effect.each([...names])("fails makes %s fail with a StorageError", name =>
+    Effect.gen(function* () {
+      const cause = new Error("password=secret")
+      const error = yield* Effect.flip(operations[name](ThreadStore.make(failing(Effect.fail(cause)))))
+      expect(error).toMatchObject({ _tag: "StorageError", operation: `ThreadStore.${name}` })
+      expect(error).toHaveProperty("cause", cause)
+      expect(JSON.stringify(error)).toContain(`ThreadStore.${name}`)
+      expect(JSON.stringify(error)).not.toContain("secret")
+    })
+  )
+
+  it.effect.each([...names])("dies makes %s die", name =>
+    Effect.gen(function* () {
+      const defect = new Error("a bug")
+      const exit = yield* Effect.exit(operations[name](ThreadStore.make(failing(Effect.die(defect)))))
+      expect(Exit.isFailure(exit) && Option.getOrUndefined(Cause.dieOption(exit.cause))).toBe(defect)
+    })
+  )
+
+  it.live.each([...names])("is interrupted is interrupted by %s", name =>
+    Effect.gen(function* () {
+      const asked = yield* Effect.makeLatch()
+      const left = yield* Effect.makeLatch()
+      const hanging = Effect.onInterrupt(Effect.zipRight(asked.open, Effect.never), () => left.open)
+      yield* Effect.raceFirst(operations[name](ThreadStore.make(failing(hanging))), asked.await)
+      yield* left.await
+    })
+  )
+
+  it.effect("fails once loses nothing of the store", () =>
+    Effect.gen(function* () {
+      const driver = memoryThreads.make()
+      let isFailing = true
+      const store = ThreadStore.make({
+        ...driver,
+        append: (...given) =>
+          Effect.suspend(() => (isFailing ? Effect.fail("deadlock") : driver.append(...given)))
+      })
+      yield* store.open({ id: "t", resourceId: "r" })
+      expect(yield* Effect.flip(store.append("t", [say("a")]))).toMatchObject({ cause: "deadlock" })
+      isFailing = false
+      yield* store.append("t", [say("a")])
+      expect(yield* store.messages("t")).toHaveLength(1)
+    })
+  )
+})
+
+describe("rows that cannot be read", () => {
+  const good: MessageRow = {
+    id: "m-2",
+    threadId: "t",
+    runId: null,
+    sequence: 2,
+    role: "user",
+    createdAt: 0,
+    content: '{"role":"user","content":[]}'
+  }
+
+  const wrongMessages: ReadonlyArray<readonly [string, Partial<MessageRow>]> = [
+    ["no JSON", { content: "{" }],
+    ["empty", { content: "" }],
+    ["no message", { content: '{"role":"user"}' }],
+    ["of an unknown role", { content: '{"role":"nobody","content":[]}' }],
+    ["of an unknown part", { content: '{"role":"user","content":[{"type":"smell"}]}' }],
+    [
+      "with a file that is nowhere",
+      { content: '{"role":"user","content":[{"type":"file","data":"no url: x","mediaType":"a/b"}]}' }
+    ],
+    ["of no time", { createdAt: Number.NaN }],
+    ["of no place", { sequence: Number.NaN }]
+  ]
+
+  it.effect.each([...wrongMessages])("fail with a StorageError that names the message: %s", ([, wrong]) =>
+    Effect.gen(function* () {
+      const first = { ...good, id: "m-1", sequence: 1 }
+      const rows = [first, { ...good, ...wrong }]
+      const store = ThreadStore.make({ ...memoryThreads.make(), messages: () => Effect.succeed(rows) })
+      const error = yield* Effect.flip(store.messages("t", { last: 2 }))
+      expect(error).toMatchObject({ _tag: "StorageError", operation: "ThreadStore.messages" })
+      expect(error.message).toContain('"m-2" of thread "t"')
+      expect(error.message).not.toContain("m-1")
+      expect(error.cause).toMatchObject({ _tag: "ParseError" })
+    })
+  )
+
+  const wrongThreads: ReadonlyArray<readonly [string, Partial<ThreadRow>]> = [
+    ["no JSON", { metadata: "{" }],
+    ["no object", { metadata: "[1]" }],
+    ["of no time", { updatedAt: Number.NaN }]
+  ]
+
+  it.effect.each([...wrongThreads])("fail with a StorageError that names the thread: %s", ([, wrong]) =>
+    Effect.gen(function* () {
+      const row = {
+        id: "t",
+        resourceId: "r",
+        title: null,
+        metadata: null,
+        createdAt: 0,
+        updatedAt: 0,
+        ...wrong
+      }
+      const store = ThreadStore.make({
+        ...memoryThreads.make(),
+        open: () => Effect.succeed(row),
+        get: () => Effect.succeedSome(row),
+        list: () => Effect.succeed({ rows: [row], total: 1 }),
+        update: () => Effect.succeedSome(row)
+      })
+      for (const name of ["open", "get", "list", "update"] as const) {
+        const error = yield* Effect.flip(operations[name](store))
+        expect(error).toMatchObject({ _tag: "StorageError", operation: `ThreadStore.${name}` })
+        expect(error).toHaveProperty("message", expect.stringContaining('Thread "t"'))
+      }
+    })
+  )
+})
+
+describe("what cannot be stored", () => {
+  const untouched = failing(Effect.die("The driver was asked."))
+
+  it.effect("does not reach the driver, and names the message", () =>
+    Effect.gen(function* () {
+      const broken = { id: "m-2", message: Object.assign(say("x").message, { content: "text" }) }
+      const error = yield* Effect.flip(
+        ThreadStore.make(untouched).append("t", [say("m-1"), broken, say("m-3")])
+      )
+      expect(error).toMatchObject({ _tag: "StorageError", operation: "ThreadStore.append" })
+      expect(error.message).toContain('"m-2"')
+    })
+  )
+
+  it.effect("does not reach the driver when it is metadata", () =>
+    Effect.gen(function* () {
+      const store = ThreadStore.make(untouched)
+      const metadata = Object.assign([], {})
+      const given = { id: "t", resourceId: "r" }
+      Object.assign(given, { metadata })
+      const change = {}
+      Object.assign(change, { metadata })
+      expect(yield* Effect.flip(store.open(given))).toMatchObject({ operation: "ThreadStore.open" })
+      expect(yield* Effect.flip(store.update("t", change))).toMatchObject({ operation: "ThreadStore.update" })
+    })
+  )
+
+  it.effect("nothing to do does not reach the driver", () =>
+    Effect.gen(function* () {
+      expect(yield* ThreadStore.make(untouched).messages("t", { last: 0 })).toEqual([])
+    })
+  )
+})
+
+describe("what the driver is given", () => {
+  it.effect("are plain rows, one of each id", () =>
+    Effect.gen(function* () {
+      const driver = memoryThreads.make()
+      const given: Array<unknown> = []
+      const store = ThreadStore.make({
+        ...driver,
+        open: row => {
+          given.push(row)
+          return driver.open(row)
+        },
+        append: (id, rows, now) => {
+          given.push(...rows)
+          return driver.append(id, rows, now)
+        }
+      })
+      yield* store.open({ id: "t", resourceId: "r", metadata: { a: [1] } })
+      yield* store.append("t", [say("a", "old"), { ...say("b"), runId: "run-1" }, say("a", "new")])
+      expect(given).toEqual([
+        { id: "t", resourceId: "r", title: null, metadata: '{"a":[1]}', createdAt: 0, updatedAt: 0 },
+        {
+          id: "a",
+          runId: null,
+          role: "user",
+          content: '{"role":"user","content":[{"type":"text","text":"new"}]}'
+        },
+        {
+          id: "b",
+          runId: "run-1",
+          role: "user",
+          content: '{"role":"user","content":[{"type":"text","text":"b"}]}'
+        }
+      ])
+    })
+  )
+})
