@@ -58,5 +58,6 @@ export {
 } from "./protocol/Errors.js"
 export type { FinishReason } from "./protocol/FinishReason.js"
 export type { Message, UIMessage } from "./protocol/Message.js"
+export { type Nested, type NestingCall, unnest } from "./protocol/Nesting.js"
 export type { Usage } from "./protocol/Usage.js"
 export type { Thread, ThreadMessage, ThreadPage } from "./storage/ThreadStore.js"

@@ -13,7 +13,7 @@ import type {
   Timeouts
 } from "./RunOptions.js"
 import type { ModelChoice } from "./retrying.js"
-import type { Limits, Settings } from "./run.js"
+import type { Limits, Settings } from "./settings.js"
 
 /** Runs plain code that throws `InvalidConfiguration`. */
 export const checked = <A>(check: () => A): Effect.Effect<A, InvalidConfiguration> =>

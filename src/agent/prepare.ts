@@ -36,7 +36,8 @@ import { Inbox } from "./inbox.js"
 import { instructionsOf } from "./planning.js"
 import type { Dynamic, DynamicState, MemoryOptions, RunOptions } from "./RunOptions.js"
 import { type Run, type RunControl, stopRunning } from "./run.js"
-import { makeThread, type RunThread, storeLast } from "./thread.js"
+import { makeThread, type RunThread } from "./runThread.js"
+import { storeLast } from "./thread.js"
 
 /** Characters of an answer that a run without replay keeps. */
 export const keptText = 2 ** 20

@@ -15,9 +15,9 @@ import type { Tool } from "../tool/Tool.js"
 import type { RequestContext } from "../tool/ToolContext.js"
 import type { CallerInfo } from "./caller.js"
 import type { Inbox } from "./inbox.js"
-import type { Defaults, StopCondition } from "./RunOptions.js"
 import type { ModelChoice } from "./retrying.js"
-import type { RunThread } from "./thread.js"
+import type { RunThread } from "./runThread.js"
+import type { Settings } from "./settings.js"
 
 /** Why a run is to stop before it has ended by itself. */
 export type Halt =
@@ -50,28 +50,6 @@ export class RunControl {
   onHalt(listener: () => void): void {
     this.listeners.add(listener)
   }
-}
-
-/** Time limits in milliseconds. */
-export interface Limits {
-  readonly firstContent: number | undefined
-  readonly betweenChunks: number | undefined
-  readonly step: number | undefined
-  readonly run: number | undefined
-}
-
-/** The settings of a run, with every default filled in. */
-export interface Settings
-  extends Omit<
-    Defaults,
-    "stopWhen" | "maxSteps" | "toolCallConcurrency" | "maxRetries" | "maxDepth" | "timeouts"
-  > {
-  readonly maxSteps: number
-  readonly toolCallConcurrency: number
-  readonly maxRetries: number
-  readonly maxDepth: number
-  readonly stopWhen: ReadonlyArray<StopCondition>
-  readonly limits: Limits
 }
 
 /** A run in progress. */

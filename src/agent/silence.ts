@@ -1,7 +1,7 @@
 /** How long a model says nothing: the limits on its first content, and on what comes between its parts. */
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import type { Limits } from "./run.js"
+import type { Limits } from "./settings.js"
 
 /** The limits of a model's silence. */
 export type SilenceLimits = Pick<Limits, "firstContent" | "betweenChunks">

@@ -50,7 +50,7 @@ const outcome = <R>(run: Run<R>, end: RunEnd) =>
 
 /**
  * An agent as a tool: the other agent's model calls it with a `prompt`, every chunk of its run comes as a `tool-output` of
- * the call, and its text is the result. Deeper agents come nested, one `tool-output` in another: `Chunk.unnest` takes them
+ * the call, and its text is the result. Deeper agents come nested, one `tool-output` in another: `Nesting.unnest` takes them
  * apart. What it uses is counted into the step that called it. A run of it that fails is a `tool-error`; what stops the
  * caller stops it too. It shares the caller's request context, and knows nothing of its thread.
  *

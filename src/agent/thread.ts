@@ -1,44 +1,10 @@
 /** The thread of a run: what it recalls before the first model call, and what it stores as it goes. */
 import * as Effect from "effect/Effect"
-import { type Entry, partId, settled } from "../protocol/Conversation.js"
+import { partId, settled } from "../protocol/Conversation.js"
 import type { Message } from "../protocol/Message.js"
-import type { ThreadMessage, ThreadStore } from "../storage/ThreadStore.js"
-import { lastMessagesOf } from "./checkOptions.js"
-import type { MemoryOptions, MemorySettings } from "./RunOptions.js"
+import type { ThreadMessage } from "../storage/ThreadStore.js"
 import type { Run } from "./run.js"
-
-/** The thread of one run. */
-export interface RunThread {
-  readonly store: ThreadStore["Type"]
-  readonly id: string
-  readonly resourceId: string
-  readonly title: string | undefined
-  readonly metadata: Exclude<MemoryOptions["thread"], string>["metadata"]
-  readonly lastMessages: number
-  /** What was handed to the run, before it is brought together with what the thread holds. */
-  readonly entries: ReadonlyArray<Entry>
-  /** How many of the messages that the run added are stored. */
-  stored: number
-}
-
-export const makeThread = (
-  store: ThreadStore["Type"],
-  { resource, thread, ...settings }: MemoryOptions,
-  agent: MemorySettings | undefined,
-  entries: ReadonlyArray<Entry>
-): RunThread => {
-  const { id, metadata, title } = typeof thread === "string" ? { id: thread } : { ...thread }
-  return {
-    store,
-    id,
-    resourceId: resource,
-    title,
-    metadata,
-    lastMessages: lastMessagesOf(agent, settings),
-    entries,
-    stored: 0
-  }
-}
+import type { RunThread } from "./runThread.js"
 
 const bySequence = (left: ThreadMessage, right: ThreadMessage): number => left.sequence - right.sequence
 

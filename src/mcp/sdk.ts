@@ -1,14 +1,13 @@
 /** The official SDK, loaded when a connection is made: who makes none need not have it. */
-import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import * as Effect from "effect/Effect"
 import { fetchAnswer } from "./answerStream.js"
 import { McpError } from "./McpError.js"
 import type { Address } from "./settings.js"
 import { readLines } from "./standardError.js"
 
-const load = <A>(load: () => Promise<A>): Effect.Effect<A, McpError> =>
+const load = <A>(module: () => Promise<A>): Effect.Effect<A, McpError> =>
   Effect.tryPromise({
-    try: load,
+    try: module,
     catch: cause =>
       new McpError({
         reason: "connect",
@@ -40,7 +39,7 @@ export const transportTo = Effect.fnUntraced(function* (address: Address, onLine
         stderr: stderr === "log" ? "pipe" : stderr
       })
       if (stderr === "log") readLines(transport.stderr, onLine)
-      return transport satisfies Transport as Transport
+      return transport
     }
     case "http": {
       const { StreamableHTTPClientTransport } = yield* loadHttp
@@ -48,7 +47,7 @@ export const transportTo = Effect.fnUntraced(function* (address: Address, onLine
       return new StreamableHTTPClientTransport(url, {
         fetch: fetchAnswer,
         requestInit: { headers: { ...headers } }
-      }) as Transport
+      })
     }
     case "transport":
       return address.server.transport

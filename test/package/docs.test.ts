@@ -50,19 +50,15 @@ describe("the public names", () => {
     expect(bare.map(nameOf)).toEqual([])
   })
 
-  it("say something, unless the schema or symbol of the same name does", () => {
-    const silent = declarations.filter(
-      ({ comment, kind, module, name }) =>
-        name !== "TypeId" &&
-        wordsOf(comment) === "" &&
-        !declarations.some(
-          other =>
-            other.module === module &&
-            other.name === name &&
-            other.kind !== kind &&
-            wordsOf(other.comment) !== ""
-        )
-    )
+  it("say something, unless a schema of the same name or each of their options does", () => {
+    const schemas = declarations.filter(({ comment, kind }) => kind === "const" && wordsOf(comment) !== "")
+    const silent = declarations
+      .filter(({ comment, name }) => wordsOf(comment) === "" && name !== "TypeId")
+      .filter(declaration => !isFilledIn(declaration))
+      .filter(
+        ({ kind, module, name }) =>
+          kind !== "type" || !schemas.some(schema => schema.module === module && schema.name === name)
+      )
     expect(silent.map(nameOf)).toEqual([])
   })
 

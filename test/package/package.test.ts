@@ -40,7 +40,7 @@ const modules = ["typescript.ts", "effect.ts"]
 const told = {
   javascript: "rain in Oslo\nTake an umbrella.\ntrue true\n",
   typescript: 'rain for {"city":"Oslo"}\nTake\nan\numbrella.\n',
-  effect: "rain in Oslo\nThe text is over.\n"
+  effect: "rain in Oslo\nThe text is over.\ntrue\n"
 }
 
 /** A module that imports every door and says of each that it has names. */

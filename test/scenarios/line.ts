@@ -39,6 +39,12 @@ interface Call {
 const callOf = ({ providerExecuted, toolCallId, toolName }: Call): string =>
   `${toolCallId} ${toolName}${providerExecuted === true ? " by the provider" : ""}`
 
+/** What a tool wrote; a chunk of an agent below as a line in braces. */
+const outputOf = (output: unknown): string => (isChunk(output) ? `{ ${line(output)} }` : json(output))
+
+const isChunk = (output: unknown): output is Chunk.Chunk =>
+  typeof output === "object" && output !== null && "runId" in output && "from" in output
+
 const told = (chunk: Chunk.Chunk): ReadonlyArray<string | undefined> => {
   switch (chunk.type) {
     case "step-start":
@@ -72,7 +78,7 @@ const told = (chunk: Chunk.Chunk): ReadonlyArray<string | undefined> => {
     case "tool-error":
       return [callOf(chunk.payload), errorOf(chunk.payload.error)]
     case "tool-output":
-      return [chunk.payload.toolCallId, json(chunk.payload.output)]
+      return [chunk.payload.toolCallId, outputOf(chunk.payload.output)]
     case "source": {
       const { filename, id, mimeType, sourceType, title, url } = chunk.payload
       return [id, sourceType, json(title), url, mimeType, filename]

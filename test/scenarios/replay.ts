@@ -8,7 +8,7 @@ import type { Scenario, ToolStage } from "./scenario.js"
 import { modelOf } from "./script.js"
 
 /** Tells the script of a scenario what its readers see. */
-const makeStage = () => {
+export const makeStage = () => {
   const told = new Set<string>()
   const waiting = new Map<string, Array<() => void>>()
   const controller = new AbortController()

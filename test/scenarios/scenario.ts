@@ -108,7 +108,7 @@ export const edits = (peer: ReadonlyArray<string>, ours: ReadonlyArray<string>):
 }
 
 /** How the expected chunks of a scenario differ from the peer's, sorted. */
-export const difference = ({ chunks, peer }: Scenario): ReadonlyArray<string> => {
+export const difference = ({ chunks, peer }: Pick<Scenario, "chunks" | "peer">): ReadonlyArray<string> => {
   if (peer === undefined) return []
   const theirs = typesOf(peer)
   return [
@@ -120,5 +120,5 @@ export const difference = ({ chunks, peer }: Scenario): ReadonlyArray<string> =>
 }
 
 /** What the scenario itself says of that, sorted. */
-export const declared = ({ differences = {} }: Scenario): ReadonlyArray<string> =>
+export const declared = ({ differences = {} }: Pick<Scenario, "differences">): ReadonlyArray<string> =>
   Object.values(differences).flatMap(typesOf).sort()

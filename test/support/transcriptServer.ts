@@ -14,7 +14,7 @@ export type Cut = "none" | "every-byte" | ReadonlyArray<number>
  * What happens after the last byte: the body ends as it should, the socket dies, or nothing at all. `silent` is a server
  * that never says anything, not even its headers.
  */
-export type End = "finish" | "destroy" | "hang" | "silent"
+type End = "finish" | "destroy" | "hang" | "silent"
 
 export interface Reply {
   readonly body: string | Uint8Array

@@ -8,7 +8,7 @@ export const data = (json: unknown): string => `data: ${JSON.stringify(json)}\n\
 /** An event with a name, as OpenAI's Responses API and Anthropic send them. */
 export const event = (type: string, fields: object): string => `event: ${type}\n${data({ type, ...fields })}`
 
-export const withCrLf = (text: string): string => text.replaceAll("\n", "\r\n")
+const withCrLf = (text: string): string => text.replaceAll("\n", "\r\n")
 
 export const chatChunk = (delta: object, finish: string | null = null, more: object = {}): string =>
   data({
@@ -131,7 +131,7 @@ const responseOf = (status: string, more: object = {}): object => ({
   ...more
 })
 
-export const responsesStart = [
+const responsesStart = [
   event("response.created", { response: responseOf("in_progress"), sequence_number: 0 }),
   event("response.in_progress", { response: responseOf("in_progress"), sequence_number: 1 })
 ].join("")
@@ -144,11 +144,11 @@ const responsesUsage = {
   total_tokens: 74
 }
 
-export const responsesEnd = event("response.completed", {
+const responsesEnd = event("response.completed", {
   response: responseOf("completed", { usage: responsesUsage, incomplete_details: null })
 })
 
-export const responsesText = (index: number, ...deltas: ReadonlyArray<string>): string => {
+const responsesText = (index: number, ...deltas: ReadonlyArray<string>): string => {
   const at = { item_id: "msg_river", output_index: index, content_index: 0 }
   const item = { id: "msg_river", type: "message", role: "assistant" }
   const text = deltas.join("")
@@ -169,7 +169,7 @@ export const responsesText = (index: number, ...deltas: ReadonlyArray<string>): 
   ].join("")
 }
 
-export const responsesCall = (
+const responsesCall = (
   index: number,
   callId: string,
   name: string,
@@ -208,7 +208,7 @@ export const signatures = {
 }
 
 /** A reasoning item with one summary and its encrypted content. */
-export const responsesReasoning = (index: number, text: string): string => {
+const responsesReasoning = (index: number, text: string): string => {
   const item = { id: "rs_river", type: "reasoning" }
   const at = { item_id: "rs_river", output_index: index, summary_index: 0 }
   const part = { type: "summary_text", text }

@@ -70,6 +70,8 @@ const makeTools = (isCrossed: boolean) => {
 }
 
 const runOptions = ({ abortSignal, maxSteps, providerOptions }: Options) => ({
+  // What one answer comes to: retries have tests of their own.
+  maxRetries: 0,
   ...(abortSignal === undefined ? {} : { abortSignal }),
   ...(maxSteps === undefined ? {} : { maxSteps }),
   ...(providerOptions === undefined ? {} : { providerOptions })

@@ -9,7 +9,7 @@ const settle = async () => {
 }
 
 /** Wall and main-thread processor time, in milliseconds. */
-export const timed = async work => {
+const timed = async work => {
   const before = process.threadCpuUsage()
   const start = performance.now()
   await work()

@@ -12,7 +12,7 @@ export const atLeast = (label, values, target, aim, unit) =>
 export const atMost = (label, values, target, aim, unit) => judge(label, values, "at most", target, aim, unit)
 
 /** One system against itself: within 5 % it is a machine to trust, within 10 % it is noted, beyond the row is void. */
-export const control = (label, first, second) => {
+const control = (label, first, second) => {
   const { median, low, high } = interval(paired(first.wall, second.wall))
   const off = Math.abs(median - 1)
   return {

@@ -1,5 +1,5 @@
 /** An Effect application: a tool that needs a service, and a layer that provides it. */
-import { Agent, type Errors, Tool } from "eddy"
+import { Agent, Tool } from "eddy"
 import { ScriptedModel } from "eddy/testing"
 import { Console, Context, Effect, Layer, Schema, Stream } from "effect"
 
@@ -18,14 +18,16 @@ const model = ScriptedModel.make([
 ])
 const agent = Agent.make({ id: "guide", model, tools: [weather] })
 
-const run: Effect.Effect<void, Errors.AgentError, Weather> = Agent.stream(agent, "An umbrella in Oslo?").pipe(
+const run = Agent.stream(agent, "An umbrella in Oslo?").pipe(
   Stream.runForEach(chunk => {
     if (chunk.type === "tool-result") return Console.log(chunk.payload.result)
     return chunk.type === "text-end" ? Console.log("The text is over.") : Effect.void
-  })
+  }),
+  Effect.catchTag("ModelError", ({ reason }) => Console.log(reason))
 )
 
-// @ts-expect-error The run needs what its tool needs: the type has come through the archive.
-export const unprovided: Effect.Effect<void, unknown> = run
+// What its tool needs, the run needs: the type has come through the archive.
+const isWeatherNeeded: [Weather] extends [Effect.Effect.Context<typeof run>] ? true : false = true
 
 await Effect.runPromise(Effect.provide(run, Weather.layer))
+console.log(isWeatherNeeded)
