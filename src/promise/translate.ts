@@ -30,7 +30,7 @@ import { fromPromise } from "./fromPromise.js"
 export const streamFields: ReadonlyArray<string> = [...defaultFields, ...runFields, ...callbackFields]
 
 const isModelId = (model: SingleModel): model is ModelRouter.ModelId =>
-  typeof model === "string" || ("id" in model && !("specificationVersion" in model))
+  typeof model === "string" || (("id" in model || "url" in model) && !("specificationVersion" in model))
 
 const toModel = (model: SingleModel): LanguageModel => {
   if (isLanguageModel(model)) return model

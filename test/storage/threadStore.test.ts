@@ -347,11 +347,11 @@ describe("what the driver is given", () => {
         }
       })
       yield* store.open({ id: "t", resourceId: "r", metadata: { a: [1] } })
-      yield* store.append("t", [say("a", "old"), { ...say("b"), runId: "run-1" }, say("a", "new")])
+      yield* store.append("t", [say("\ud83d", "old"), { ...say("b"), runId: "run-1" }, say("\ude00", "new")])
       expect(given).toEqual([
         { id: "t", resourceId: "r", title: null, metadata: '{"a":[1]}', createdAt: 0, updatedAt: 0 },
         {
-          id: "a",
+          id: "\ufffd",
           runId: null,
           role: "user",
           content: '{"role":"user","content":[{"type":"text","text":"new"}]}'
