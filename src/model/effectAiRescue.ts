@@ -5,10 +5,10 @@
  */
 import type * as AiError from "@effect/ai/AiError"
 import * as Response from "@effect/ai/Response"
-import * as AiTool from "@effect/ai/Tool"
 import type * as Toolkit from "@effect/ai/Toolkit"
 import * as Batch from "effect/Chunk"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as ParseResult from "effect/ParseResult"
 import * as Predicate from "effect/Predicate"
@@ -16,6 +16,7 @@ import * as Schema from "effect/Schema"
 import { type StreamPart, toModelPart } from "./effectAiParts.js"
 import { type Tools, withNames } from "./effectAiTools.js"
 import type * as Part from "./ModelPart.js"
+import { parseArguments } from "./toolArguments.js"
 
 interface Draft {
   readonly id: string
@@ -23,14 +24,8 @@ interface Draft {
   text: string
 }
 
-const isNoJson = (text: string): boolean => {
-  try {
-    AiTool.unsafeSecureJsonParse(text)
-    return false
-  } catch {
-    return true
-  }
-}
+/** What eddy could parse a provider has refused for another reason, and that is left to stand. */
+const isNoJson = (text: string): boolean => text.trim() === "" || Either.isLeft(parseArguments(text))
 
 /** The arguments that the model is writing, of calls that the agent answers. */
 export class Drafts {

@@ -376,10 +376,12 @@ describe("what a request has no place for", () => {
     readonly providerOptions?: LanguageModel.ModelRequest["providerOptions"] & object
     readonly includeRawChunks?: boolean
   }) {
-    const { agent } = yield* Kit.agentOf([Kit.atOnce(...Kit.text("hi"), Kit.ends())])
+    const { agent } = yield* Kit.agentOf([Kit.oneByOne(...Kit.text("hi"), Kit.ends())])
     const chunks = yield* chunksOf(Agent.stream(agent, "go", options))
     expectGrammar(chunks)
-    return only(chunks, "step-start")[0]?.payload
+    const started = only(chunks, "step-start")[0]?.payload
+    expect(only(chunks, "step-finish")[0]?.payload.stepResult.warnings).toStrictEqual(started?.warnings)
+    return started
   })
 
   it.effect("is warned of", () =>

@@ -334,9 +334,27 @@ describe("a wrong call is told to the model, and the run goes on:", () => {
 
   it.effect("no arguments at all, at which the provider fails", () =>
     Effect.gen(function* () {
-      const first = Stream.concat(Kit.oneByOne(...Kit.writes("c1", "now")), parsing("c1", "now", ""))
+      const first = Kit.oneByOne(
+        ...Kit.writes("c0", "now"),
+        Kit.call("c0", "now", {}),
+        ...Kit.writes("c1", "now")
+      ).pipe(Stream.concat(parsing("c1", "now", "")))
       const { chunks } = yield* loop(first)
-      expect(resultsOf(chunks)).toStrictEqual([["c1", 12]])
+      expect(resultsOf(chunks)).toStrictEqual([
+        ["c0", 12],
+        ["c1", 12]
+      ])
+    })
+  )
+
+  it.effect("but arguments that a provider refuses to read are not read here either", () =>
+    Effect.gen(function* () {
+      const written = '{"__proto__": {}}'
+      const first = Kit.oneByOne(...Kit.writes("c1", "now", written)).pipe(
+        Stream.concat(parsing("c1", "now", written))
+      )
+      const { agent } = yield* Kit.agentOf([first], [now])
+      expect(yield* Effect.flip(Agent.generate(agent, "go"))).toMatchObject({ reason: "stream" })
     })
   )
 

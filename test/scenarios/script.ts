@@ -5,7 +5,7 @@ import type { LanguageModel } from "eddy"
 export type Part = Readonly<Record<string, unknown>>
 
 /** What else happens while an answer is streamed. */
-export type Event =
+type Event =
   /** Goes on when a reader has seen the chunk that is written like this; see `line`. */
   | { readonly until: string }
   /** Goes on when the call's signal fires. */
