@@ -137,6 +137,7 @@ const choiceOf = (
 ): ModelChoice => {
   const choice = isLanguageModel(entry) ? { model: entry } : entry
   if (isLanguageModel(choice?.model)) {
+    refuseUnknown(`\`model[${index}]\``, choice, ["model", "maxRetries"])
     const retries = wholeNumber(`model[${index}].maxRetries`, choice.maxRetries, maxRetries, 0)
     return { model: choice.model, maxRetries: retries }
   }

@@ -62,10 +62,11 @@ const failureOf = (model: LanguageModel, answer: Answer): CallFailure | undefine
     const which = rawReason === undefined ? " and did not say which." : `: ${rawReason}.`
     return streamFailure(model, `The provider ended its answer with an error${which}`)
   }
-  // V4 packages say so when the body broke off; of older ones a call tells that may not be written to its end.
+  // V4 packages say so when the body broke off; of older ones a call tells that may not be written to its end, or that there
+  // is nothing at all.
   const isBrokenOff =
     reason === "other" &&
-    (rawReason === "interrupted" || (rawReason === undefined && answer.hasUnwrittenCall))
+    (rawReason === "interrupted" || (rawReason === undefined && (answer.hasUnwrittenCall || answer.isEmpty)))
   const isCutOff = reason === "length" || reason === "content-filter"
   return isBrokenOff || (answer.isTorn && !isCutOff) ? incomplete(model) : undefined
 }
@@ -137,6 +138,7 @@ export const startReading = (reading: Reading): (() => void) => {
     if (includeRequestBody && begun.requestBody !== undefined) {
       answer.request = { ...answer.request, body: begun.requestBody }
     }
+    if (begun.warnings !== undefined) answer.warnings = begun.warnings
     if (begun.responseHeaders !== undefined) answer.response = { headers: begun.responseHeaders }
     // Stays at most an inbox ahead of its reader.
     while (!isOver()) {

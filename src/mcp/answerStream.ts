@@ -30,7 +30,10 @@ const idFinder = () => {
 }
 
 /** The stream, and at its end, whatever ended it, these bytes; not when it can be resumed. */
-const endingWith = (stream: ReadableStream<Uint8Array>, last: Uint8Array): ReadableStream<Uint8Array> => {
+export const endingWith = (
+  stream: ReadableStream<Uint8Array>,
+  last: Uint8Array
+): ReadableStream<Uint8Array> => {
   const reader = stream.getReader()
   const finder = idFinder()
   return new ReadableStream<Uint8Array>(

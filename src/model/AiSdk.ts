@@ -6,7 +6,7 @@
  */
 import * as Predicate from "effect/Predicate"
 import { InvalidConfiguration, ModelError } from "../protocol/Errors.js"
-import { normalize } from "./aiSdkParts.js"
+import { normalize, warningsOf } from "./aiSdkParts.js"
 import { makePrompt } from "./aiSdkPrompt.js"
 import type * as Types from "./aiSdkTypes.js"
 import { versions } from "./aiSdkTypes.js"
@@ -69,9 +69,10 @@ const isStreamResult = (result: unknown): boolean =>
 const requestFailure = ({ provider, modelId }: AiSdkModel, cause: unknown): ModelError =>
   new ModelError({ reason: "request", provider, modelId, ...describe(cause), cause })
 
-const answerOf = ({ stream, request, response }: AiSdkStreamResult): ModelAnswer => ({
+const answerOf = ({ stream, request, response, warnings }: AiSdkStreamResult): ModelAnswer => ({
   source: stream,
   normalize,
+  warnings: warningsOf(warnings),
   ...(request?.body === undefined ? {} : { requestBody: request.body }),
   ...(response?.headers === undefined ? {} : { responseHeaders: response.headers })
 })

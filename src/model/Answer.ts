@@ -199,6 +199,11 @@ export class Answer {
     emit({ type: "raw", runId, from: "AGENT", payload: isRecord(value) ? { ...value } : { value } })
   }
 
+  /** Whether nothing was said and nothing called. */
+  get isEmpty(): boolean {
+    return this.content.length === 0 && this.toolCalls.made.length === 0
+  }
+
   /** Whether the arguments of a call may be cut off: they are no JSON, or no text at all. */
   get hasUnwrittenCall(): boolean {
     return this.toolCalls.made.some(call => !call.isWritten)

@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import type * as Effect from "effect/Effect"
+import type { Warning } from "../protocol/Chunk.js"
 import type { ModelError } from "../protocol/Errors.js"
 import type { Message } from "../protocol/Message.js"
 import type { JsonValue, ProviderMetadata } from "../protocol/safeJson.js"
@@ -63,6 +64,8 @@ export interface ModelAnswer {
   /** The request as it was sent, as the provider reports it. */
   readonly requestBody?: unknown
   readonly responseHeaders?: Readonly<Record<string, string>>
+  /** What the provider warns of before its first part; `stream-start` parts add to it. */
+  readonly warnings?: ReadonlyArray<Warning>
 }
 
 /**

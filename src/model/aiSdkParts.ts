@@ -163,10 +163,14 @@ const warning = (value: unknown): Warning => {
   return { ...value, type: value["type"] }
 }
 
-const streamStart = (part: Fields): Part.StreamStart => {
-  const { warnings } = part
-  return { type: "stream-start", warnings: Array.isArray(warnings) ? warnings.map(warning) : [] }
-}
+/** Warnings, wherever a provider puts them. */
+export const warningsOf = (warnings: unknown): ReadonlyArray<Warning> =>
+  Array.isArray(warnings) ? warnings.map(warning) : []
+
+const streamStart = ({ warnings }: Fields): Part.StreamStart => ({
+  type: "stream-start",
+  warnings: warningsOf(warnings)
+})
 
 const responseMetadata = (part: Fields): Part.ResponseMetadata => {
   const { timestamp } = part

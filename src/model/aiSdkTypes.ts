@@ -25,6 +25,8 @@ export interface AiSdkStreamResult {
   readonly stream: ReadableStream<unknown>
   readonly request?: { readonly body?: unknown }
   readonly response?: { readonly headers?: Readonly<Record<string, string>> }
+  /** Older packages warn here, and not in a part of the stream. */
+  readonly warnings?: ReadonlyArray<unknown>
 }
 
 /** A language model of the AI SDK. `doStream` is a method on purpose: its options are compared bivariantly. */

@@ -1,6 +1,7 @@
 /** What the tests of runs share: reading a whole run, picking chunks, and models that are made of promises. */
 import type { Chunk, LanguageModel, ModelPart, Usage } from "eddy"
-import { Effect, type Exit, Stream } from "effect"
+import type { ScriptedModel } from "eddy/testing"
+import { Clock, Effect, type Exit, Fiber, Random, Stream, TestClock } from "effect"
 
 /** What a run told, and how its stream ended. */
 export interface Told<E> {
@@ -91,3 +92,72 @@ export const modelOf = (
   }
   return { model, requests, signals }
 }
+
+/** What a provider package throws when the provider refuses: shaped as the `APICallError` of the AI SDK. */
+export const refusal = (
+  statusCode: number,
+  more: {
+    readonly message?: string
+    readonly isRetryable?: boolean
+    readonly responseHeaders?: Readonly<Record<string, string>>
+  } = {}
+): Error =>
+  Object.assign(new Error(more.message ?? `status ${statusCode}`), {
+    name: "AI_APICallError",
+    statusCode,
+    isRetryable: [408, 409, 429].includes(statusCode) || statusCode >= 500,
+    ...more
+  })
+
+/** A turn of a script: these parts, then an error. */
+export const failing = (
+  error: unknown,
+  ...parts: ReadonlyArray<ModelPart.ModelPart>
+): ReadonlyArray<ModelPart.ModelPart> => [...parts, { type: "error", error }]
+
+/** A scripted model, and when it was asked, in milliseconds of the clock of the test. */
+export const timed = (model: ScriptedModel.ScriptedModel) => {
+  const times: Array<number> = []
+  const asked: LanguageModel.LanguageModel = {
+    provider: model.provider,
+    modelId: model.modelId,
+    answer: request =>
+      Effect.zipRight(
+        Effect.map(Clock.currentTimeMillis, now => times.push(now)),
+        model.answer(request)
+      )
+  }
+  return { model: asked, requests: model.requests, times, unused: model.unused }
+}
+
+/** Turns of the event loop in which whatever is ready to run has run. */
+const settling = 12
+
+/** Lets everything run that is ready to: no time passes. */
+export const settle: Effect.Effect<void> = turns(settling)
+
+/** Lets time pass for a fiber until it has ended: from one moment that somebody waits for to the next. */
+const passTime = <A, E>(fiber: Fiber.RuntimeFiber<A, E>): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    while (fiber.unsafePoll() === null) {
+      yield* settle
+      const now = yield* Clock.currentTimeMillis
+      const ahead = [...(yield* TestClock.sleeps())].filter(moment => moment > now)
+      if (fiber.unsafePoll() === null && ahead.length > 0) yield* TestClock.setTime(Math.min(...ahead))
+    }
+  })
+
+/** Runs an effect to its end, while the clock of the test goes on whenever there is nothing else to do. */
+export const inTime = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.gen(function* () {
+    const fiber = yield* Effect.fork(effect)
+    yield* passTime(fiber)
+    return yield* Fiber.join(fiber)
+  })
+
+/** Back-off without its random part. */
+export const evenly = Effect.withRandom(Random.fixed([0.5]))
+
+/** The error of a run that failed. */
+export const errorOf = (chunks: ReadonlyArray<Chunk.Chunk>): unknown =>
+  only(chunks, "error")[0]?.payload.error

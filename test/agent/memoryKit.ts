@@ -79,7 +79,9 @@ export const textIn = (messages: ReadonlyArray<Message.Message>, role?: Message.
   messages
     .filter(message => role === undefined || message.role === role)
     .flatMap(({ content }) =>
-      typeof content === "string" ? [content] : content.flatMap(part => (part.type === "text" ? part.text : []))
+      typeof content === "string"
+        ? [content]
+        : content.flatMap(part => (part.type === "text" ? part.text : []))
     )
     .join("")
 

@@ -4,8 +4,9 @@ import { describe, expect, it } from "@effect/vitest"
 import { Agent } from "eddy"
 import { McpTools } from "eddy/mcp"
 import { Effect } from "effect"
+import { endingWith } from "../../src/mcp/answerStream.js"
 import { chunksOf, only } from "../agent/kit.js"
-import { agentOf } from "../support/mcpKit.js"
+import { agentOf, logLines } from "../support/mcpKit.js"
 
 interface Asked {
   readonly id: number
@@ -88,6 +89,45 @@ const breaks: ReadonlyArray<readonly [how: string, call: (asked: Asked) => void]
   ]
 ]
 
+/** A stream of these pieces, then its end or a failure. */
+const streamOf = (pieces: ReadonlyArray<string>, failure?: Error) => {
+  const rest = pieces.values()
+  return new ReadableStream<Uint8Array>({
+    pull: controller => {
+      const { done, value } = rest.next()
+      if (!done) controller.enqueue(new TextEncoder().encode(value))
+      else if (failure === undefined) controller.close()
+      else controller.error(failure)
+    }
+  })
+}
+
+const ending = (pieces: ReadonlyArray<string>, failure?: Error) =>
+  new Response(endingWith(streamOf(pieces, failure), new TextEncoder().encode("LAST"))).text()
+
+describe("a stream that is told to the end", () => {
+  const plain = 'event: message\ndata: {"id: 1":"\\nid: 2"}\n\n'
+  const marked = `event: message\nid: 7\ndata: {}\n\n`
+  const broken = new Error("broken")
+
+  it.live("has the last bytes, wherever it is cut, unless an event has an id", () =>
+    Effect.promise(async () => {
+      for (let at = 0; at <= plain.length; at++) {
+        const pieces = [plain.slice(0, at), plain.slice(at)]
+        expect(await ending(pieces)).toBe(`${plain}LAST`)
+        expect(await ending(pieces, broken)).toBe(`${plain}LAST`)
+      }
+      for (let at = 0; at <= marked.length; at++) {
+        const pieces = [marked.slice(0, at), marked.slice(at)]
+        expect(await ending(pieces)).toBe(marked)
+        await expect(ending(pieces, broken)).rejects.toThrow("broken")
+      }
+      expect(await ending(["id: 1\ndata: {}\n\n"])).not.toContain("LAST")
+      expect(await ending([])).toBe("LAST")
+    })
+  )
+})
+
 describe("an answer whose stream", () => {
   it.scopedLive.each(breaks)("%s fails the call at once", ([, call]) =>
     Effect.gen(function* () {
@@ -104,7 +144,12 @@ describe("an answer whose stream", () => {
   it.scopedLive("ends after it is complete, whatever ends it", () =>
     Effect.gen(function* () {
       const ended = yield* serve(({ id, response }) => response.end(event({ id, result })))
-      expect(yield* called(ended.url)).toStrictEqual({ results: [result], errors: [] })
+      const lines: Array<string> = []
+      expect(yield* called(ended.url).pipe(logLines(line => lines.push(line)))).toStrictEqual({
+        results: [result],
+        errors: []
+      })
+      expect(lines).toStrictEqual([])
       const broken = yield* serve(({ id, response }) =>
         response.write(event({ id, result }), () => response.destroy())
       )

@@ -178,11 +178,10 @@ describe("an answer that fails before its first part", () => {
     })
   )
 
-  it.effect("fails already when it is asked for", () =>
+  it.effect("fails already when it is asked for, and not first when it is read", () =>
     Effect.gen(function* () {
-      const { model } = yield* Kit.agentOf([
-        Stream.concat(Stream.fromChunk(Chunk.empty()), Stream.fail(refused(503)))
-      ])
+      const nothing = Stream.mapChunks(Kit.oneByOne(Kit.ends()), () => Chunk.empty<Kit.Encoded>())
+      const { model } = yield* Kit.agentOf([Stream.concat(nothing, Stream.fail(refused(503)))])
       const begun = model.answer(request(), new AbortController().signal)
       if (!Effect.isEffect(begun)) throw new Error("The answer is no Effect")
       expect(yield* Effect.flip(begun)).toMatchObject({ reason: "request", statusCode: 503 })
@@ -395,6 +394,16 @@ describe("an answer behind the port", () => {
       expect(yield* Deferred.await(released)).toBe("interrupted")
       expect(yield* Fiber.join(next)).toBe("over")
       expect(yield* answer.next).toBe("over")
+    })
+  )
+
+  it.effect("is interrupted when whoever waits for its beginning is", () =>
+    Effect.gen(function* () {
+      const { begun, model, released } = yield* silent()
+      const fiber = yield* Effect.fork(begin(model, new AbortController().signal))
+      yield* Deferred.await(begun)
+      yield* Fiber.interrupt(fiber)
+      expect(yield* Deferred.await(released)).toBe("interrupted")
     })
   )
 

@@ -332,6 +332,21 @@ describe("a wrong call is told to the model, and the run goes on:", () => {
     })
   )
 
+  it.effect("arguments that are no JSON, of two calls", () =>
+    Effect.gen(function* () {
+      const first = Kit.oneByOne(
+        ...Kit.writes("c0", "look_up", "{oh"),
+        Kit.call("c0", "look_up", "{oh"),
+        ...Kit.writes("c1", "look_up", "{oops")
+      ).pipe(Stream.concat(parsing("c1", "look_up", "{oops")))
+      const { chunks } = yield* loop(first)
+      expect(errorsOf(chunks)).toStrictEqual([
+        ["c0", "InvalidToolArguments"],
+        ["c1", "InvalidToolArguments"]
+      ])
+    })
+  )
+
   it.effect("no arguments at all, at which the provider fails", () =>
     Effect.gen(function* () {
       const first = Kit.oneByOne(

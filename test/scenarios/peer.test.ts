@@ -2,10 +2,14 @@
 import { readFile } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "vitest"
-import { scenarios } from "./all.js"
+import { scenarios as narrow } from "./all.js"
 import { declared, difference, edits, typesOf } from "./scenario.js"
+import { wide } from "./wide.js"
 
 const page = await readFile(fileURLToPath(new URL("./README.md", import.meta.url)), "utf8")
+
+/** Every scenario, in the order of its number. */
+const scenarios = [...narrow, ...wide].sort((left, right) => (left.id < right.id ? -1 : 1))
 
 /** The cells of each row of the table. */
 const rows = page

@@ -5,7 +5,7 @@ import { z } from "zod"
 import type { Script, Stage } from "./script.js"
 
 /** Options that both faces have. */
-type Options = Pick<RunOptions, "maxSteps" | "toolCallConcurrency" | "includeRawChunks"> & {
+type Options = Pick<RunOptions, "maxSteps" | "toolCallConcurrency" | "includeRawChunks" | "maxRetries"> & {
   readonly stopWhen?: (
     state: Parameters<Exclude<RunOptions["stopWhen"], ReadonlyArray<unknown> | undefined>>[0]
   ) => boolean

@@ -3,7 +3,7 @@ import type { StreamOptions } from "eddy/promise"
 import { type Scenario, weather } from "./scenario.js"
 import { type Answer, answer, call, failure, finish, open, type Script, text, usage } from "./script.js"
 
-export interface PendingScenario extends Omit<Scenario, "options"> {
+export interface WideScenario extends Omit<Scenario, "options"> {
   readonly options?: Scenario["options"] &
     Pick<StreamOptions, "activeTools" | "maxRetries" | "timeouts" | "memory"> & {
       readonly prepareStep?: (state: {
@@ -62,7 +62,7 @@ const cutShort = (message: string): string => `
 
 const recovered: ReadonlyArray<Answer> = [answer("f1", text("t1", "from fallback"), finish("stop"))]
 
-export const pending: ReadonlyArray<PendingScenario> = [
+export const wide: ReadonlyArray<WideScenario> = [
   {
     id: "15b",
     title: "a call of a tool that is not active",
