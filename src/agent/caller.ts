@@ -8,8 +8,8 @@ export interface CallerInfo {
   readonly depth: number
   /** How many there may be. */
   readonly maxDepth: number
-  /** Counts what the run has used into the step of the caller. */
-  readonly addUsage: (usage: Usage) => void
+  /** What the run has used so far counts into the step of the caller, whenever that is told. */
+  readonly counts: (used: () => Usage) => void
   /** Tells something on the stream of the caller, as `tool-output`. Does nothing after the call has ended. */
   readonly tell: (output: unknown) => void
   /** Whether the readers of the caller want more; when not, `resume` is called once, as soon as they do. */
@@ -20,7 +20,7 @@ export interface CallerInfo {
 const nobody: CallerInfo = {
   depth: 0,
   maxDepth: Number.POSITIVE_INFINITY,
-  addUsage: () => undefined,
+  counts: () => undefined,
   tell: () => undefined,
   mayGoOn: () => true
 }

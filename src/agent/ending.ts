@@ -7,7 +7,7 @@ import type { AgentError, RunAborted } from "../protocol/Errors.js"
 import type { FinishReason } from "../protocol/FinishReason.js"
 import type { Message } from "../protocol/Message.js"
 import * as Usage from "../protocol/tokens.js"
-import type { Run } from "./run.js"
+import { nestedUsage, type Run } from "./run.js"
 
 type StepResult = Of<"finish">["payload"]["stepResult"]
 
@@ -55,7 +55,7 @@ export const stepResult = (
 }
 
 /** Of a step: its model, and the agents that its tools have run. */
-const usageOf = <R>(run: Run<R>, answer: Answer): Usage.Usage => Usage.combine(answer.usage, run.nestedUsage)
+const usageOf = <R>(run: Run<R>, answer: Answer): Usage.Usage => Usage.combine(answer.usage, nestedUsage(run))
 
 const truncation = (isTruncated: boolean) => (isTruncated ? { isTruncated } : {})
 
@@ -131,7 +131,7 @@ export const runFinish = <R>(run: Run<R>, end: RunEnd): ReadonlyArray<Chunk> => 
     payload: {
       stepResult: endResult(end),
       output: {
-        usage: Usage.combine(said.usage, Usage.combine(cutOff?.usage ?? Usage.empty, run.nestedUsage)),
+        usage: Usage.combine(said.usage, Usage.combine(cutOff?.usage ?? Usage.empty, nestedUsage(run))),
         text: cutOff === undefined ? said.text : said.text + cutOff.text,
         ...truncation(said.isTruncated === true || cutOff?.isTruncated === true)
       },

@@ -4,7 +4,6 @@ import * as Effect from "effect/Effect"
 import type { AnsweredCall } from "../model/Answer.js"
 import { InvalidToolArguments, ToolNotFound, ToolTimedOut } from "../protocol/Errors.js"
 import type { Message, ToolMessage, ToolResultOutput } from "../protocol/Message.js"
-import * as Usage from "../protocol/tokens.js"
 import { isErrorValue, type Tool } from "../tool/Tool.js"
 import type { DataPart, ToolContext } from "../tool/ToolContext.js"
 import * as ToolOutcome from "../tool/ToolOutcome.js"
@@ -142,8 +141,8 @@ export class Execution<R> {
     return {
       depth: caller.depth + 1,
       maxDepth: Math.min(caller.maxDepth, caller.depth + settings.maxDepth),
-      addUsage: usage => {
-        if (!this.isOver(call)) this.run.nestedUsage = Usage.combine(this.run.nestedUsage, usage)
+      counts: used => {
+        if (!this.isOver(call)) this.run.nested.push(used)
       },
       tell: output => {
         if (!this.isOver(call)) this.tellOutput(call, output)

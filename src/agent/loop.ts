@@ -26,7 +26,6 @@ import {
   ToolCallCutOff
 } from "../protocol/Errors.js"
 import { messageOf } from "../protocol/safeJson.js"
-import * as Usage from "../protocol/tokens.js"
 import { type Asked, ask } from "./asking.js"
 import { type RunEnd, runFinish, type StoppedBy, stepFinish, stepReason, stepResult } from "./ending.js"
 import { Execution } from "./execution.js"
@@ -189,7 +188,7 @@ const nextStep = <R>(run: Run<R>, answer: Answer): State<R> => {
 
 const tellStep = <R>(run: Run<R>, chunk: ReturnType<typeof stepFinish>): void => {
   run.emit(chunk)
-  run.nestedUsage = Usage.empty
+  run.nested = []
 }
 
 /** Asks the stop conditions. They may take their time, and an abort does not wait for them. */

@@ -35,7 +35,7 @@ import { follow } from "./following.js"
 import { Inbox } from "./inbox.js"
 import { instructionsOf } from "./planning.js"
 import type { Dynamic, DynamicState, MemoryOptions, RunOptions } from "./RunOptions.js"
-import { type Run, type RunControl, stopRunning } from "./run.js"
+import { nestedUsage, type Run, type RunControl, stopRunning } from "./run.js"
 import { makeThread, type RunThread } from "./runThread.js"
 import { storeLast } from "./thread.js"
 
@@ -162,7 +162,7 @@ export const prepare = Effect.fnUntraced(function* <
     added: [],
     thread,
     rememberCutOff: undefined,
-    nestedUsage: Usage.empty,
+    nested: [],
     caller,
     textLimit,
     inbox,
@@ -182,7 +182,6 @@ export const prepare = Effect.fnUntraced(function* <
     close: Effect.suspend(() => {
       release()
       inbox.close()
-      caller.addUsage(Usage.combine(fold.usageSoFar, run.isOver ? Usage.empty : run.nestedUsage))
       const fibers = [...run.running].flatMap(({ fiber }) => fiber ?? [])
       if (fibers.length > 0 || run.running.size > 0) stopRunning(run)
       const stopped = fibers.length === 0 ? Effect.void : Fiber.awaitAll(fibers)
@@ -191,6 +190,7 @@ export const prepare = Effect.fnUntraced(function* <
       return Effect.zipRight(stopped, storeLast(run))
     })
   }
+  caller.counts(() => (run.isOver ? fold.usageSoFar : Usage.combine(fold.usageSoFar, nestedUsage(run))))
   control.onHalt(() => {
     stopRunning(run)
     inbox.notify()

@@ -10,7 +10,7 @@ import type { Chunk } from "../protocol/Chunk.js"
 import type { RunTimedOut } from "../protocol/Errors.js"
 import type { IdKind } from "../protocol/Id.js"
 import type { Message } from "../protocol/Message.js"
-import type { Usage } from "../protocol/tokens.js"
+import * as Usage from "../protocol/tokens.js"
 import type { Tool } from "../tool/Tool.js"
 import type { RequestContext } from "../tool/ToolContext.js"
 import type { CallerInfo } from "./caller.js"
@@ -81,8 +81,8 @@ export interface Run<in out R> {
   readonly thread: RunThread | undefined
   /** Adds what is being said to `added`, as something that was cut off; `undefined` when nothing is. */
   rememberCutOff: (() => void) | undefined
-  /** What agents below have used since the step began. */
-  nestedUsage: Usage
+  /** What runs that this step has started have used so far. */
+  nested: Array<() => Usage.Usage>
   /** The tool call that this run serves, or nobody. */
   readonly caller: CallerInfo
   /** Characters of an answer that are kept. */
@@ -162,3 +162,7 @@ export const stopRunning = <R>(run: Run<R>): void => {
   const reason = reasonOf(run.control.halted)
   for (const { stop } of run.running) stop?.(reason)
 }
+
+/** What runs that this step has started have used so far. */
+export const nestedUsage = <R>({ nested }: Run<R>): Usage.Usage =>
+  nested.reduce((sum, used) => Usage.combine(sum, used()), Usage.empty)

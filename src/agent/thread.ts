@@ -63,15 +63,19 @@ export const storeAdded = Effect.fnUntraced(function* <R>(run: Run<R>, thread: R
 /** A run that was stopped waits so long for its thread, and no longer. */
 const patience = "5 seconds"
 
-/** Stores what a run that was stopped had said. A store that fails or hangs is logged: the run has its cause already. */
+/**
+ * Stores what a run that was stopped had said. A store that fails or hangs is logged: the run has its cause already. Runs also
+ * in a fiber that was interrupted, and does not wait for a store that hears of no interruption.
+ */
 export const storeLast = <R>(run: Run<R>): Effect.Effect<void> => {
   const { thread } = run
   if (thread === undefined) return Effect.void
   return storeAdded(run, thread).pipe(
+    Effect.disconnect,
+    Effect.interruptible,
     Effect.timeout(patience),
     Effect.catchAllCause(cause =>
       Effect.logWarning(`What run ${run.runId} said last could not be stored in thread ${thread.id}.`, cause)
-    ),
-    Effect.interruptible
+    )
   )
 }

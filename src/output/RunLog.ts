@@ -135,14 +135,13 @@ export class RunLog {
     return this.entries.length < this.wanted + this.ahead
   }
 
-  /** Somebody wants the run up to its end, whether it is read or not. Where nothing is kept, its one reader still holds it. */
+  /**
+   * Somebody wants the run up to its end, whether it is read or not. Where nothing is kept, its one reader still holds it;
+   * that may be one that comes in the same turn of the event loop: a web stream asks for its first chunk a little later.
+   */
   wantAll(): void {
-    if (!this.isKept) {
-      if (this.cursors.size > 0) return
-      this.isRead = true
-      this.discard()
-    }
-    this.want(Number.POSITIVE_INFINITY)
+    if (this.isKept) this.want(Number.POSITIVE_INFINITY)
+    else if (!this.isRead) setImmediate(() => this.isRead || this.discard(undefined))
   }
 
   /** Readers hold the run no longer: it is about to end. */
@@ -150,10 +149,13 @@ export class RunLog {
     this.want(Number.POSITIVE_INFINITY)
   }
 
-  /** Nobody reads, and nobody will. */
-  private discard(): void {
+  /** Nobody reads, and nobody will. Tells so before the run goes on. */
+  private discard(tell: (() => void) | undefined): void {
+    this.isRead = true
     this.isDiscarding = true
     this.entries.length = 0
+    tell?.()
+    this.release()
   }
 
   /** Lets go of what was read; places count from there. */
@@ -218,9 +220,8 @@ export class RunLog {
     if (!this.cursors.delete(cursor) || this.cursors.size > 0) return
     // The run of a reader that has left is not left half done: what it does and what it tells goes on. Where nothing is kept
     // nobody can follow it any more, and it is stopped.
-    const isOver = this.closed && cursor.isDone()
-    this.wantAll()
-    if (!isOver) this.onLeft?.()
+    if (this.isKept) return this.wantAll()
+    this.discard(this.closed && cursor.isDone() ? undefined : this.onLeft)
   }
 }
 
@@ -291,8 +292,9 @@ export class Cursor {
   /** Wants more, and calls back once when there is more or the end. */
   wait(callback: () => void): void {
     this.forget()
-    this.source.want(this.index + 1)
+    // First this: a writer that was held writes at once, and may have nothing more to write then.
     this.source.wait(callback)
+    this.source.want(this.index + 1)
   }
 
   /** The reader leaves. No other reader notices. */

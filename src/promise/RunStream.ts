@@ -82,7 +82,9 @@ export class RunStream<A> extends ReadableStream<A> {
     // Somebody has read a part of it already: the queue of the stream knows where to go on.
     if (this.cursor !== undefined) return super.values(options)
     if (this.locked) throw lockedError()
-    return this.iterate(this.getReader(), this.read(), options?.preventCancel === true)
+    // May be refused, and then nothing is locked.
+    const cursor = this.read()
+    return this.iterate(this.getReader(), cursor, options?.preventCancel === true)
   }
 
   override [Symbol.asyncIterator](options?: ReadableStreamIteratorOptions): ReadableStreamAsyncIterator<A> {
@@ -150,8 +152,9 @@ export class RunStream<A> extends ReadableStream<A> {
         isOver = true
         // A `next` that waits is answered now, and not with the next chunk.
         wake?.()
-        if (preventCancel) cursor.close()
-        else await reader.cancel()
+        if (!preventCancel) await reader.cancel()
+        // Where nothing is kept, whoever reads on is the same reader.
+        else if (this.log.isKept) cursor.close()
         reader.releaseLock()
         return { done: true, value: undefined }
       },

@@ -1,8 +1,10 @@
 /** Whatever providers and tools do: the order of chunks holds, and the conversation stays well formed. */
 import { describe, expect, it } from "@effect/vitest"
-import { Agent, Chunk, Conversation, type Message, type ModelPart, Tool, Usage } from "eddy"
+import { Agent, Chunk, Conversation, type ModelPart, Tool, Usage } from "eddy"
 import { Effect, Exit, FastCheck as fc, Schema } from "effect"
+import { conversationFaults } from "../support/conversationFaults.js"
 import { violationsOf } from "../support/grammar.js"
+import { anyPart, loosely, reasons, toolNames, usage } from "../support/randomParts.js"
 import { finish, finishOf, modelOf, only, read, textOf, turn, turns } from "./kit.js"
 
 /** How an answer ends, when no finish part has ended it. */
@@ -37,135 +39,11 @@ interface Scenario {
   readonly includeRawChunks: boolean
 }
 
-const toolNames = ["a", "b", "c"]
-const blockIds = fc.constantFrom("0", "1", "")
-const callIds = fc.constantFrom("c1", "c2", "")
-const calledNames = fc.constantFrom(...toolNames, "unknown")
-const deltas = fc.constantFrom("", " ", "word ", "\ud83d", "\ude00", "😀", "\ude00\ud83d", undefined)
-const inputs = fc.constantFrom(
-  "",
-  " ",
-  "{}",
-  '{"n":1}',
-  '{"n":"1"}',
-  '{"n":',
-  '"\\ud83d"',
-  "[1]",
-  { n: 2 },
-  null
-)
-const inputDeltas = fc.constantFrom("", " ", "{}", '{"n"', ":1}", '"\ud83d', '\ude00"', undefined)
-const metadata = fc.option(
-  fc.constantFrom<NonNullable<ModelPart.Finish["providerMetadata"]>>(
-    { kit: { signature: "s1" } },
-    { kit: { signature: "s2" } },
-    { kit: { other: 1 } },
-    { google: { thoughtSignature: "t" } }
-  ),
-  { nil: undefined, freq: 3 }
-)
-const usage = fc
-  .record({ inputTokens: fc.nat(9), outputTokens: fc.nat(9) }, { requiredKeys: [] })
-  .map(Usage.make)
-const reasons = fc.constantFrom<ModelPart.Finish["reason"]>(
-  "stop",
-  "length",
-  "content-filter",
-  "tool-calls",
-  "error",
-  "other"
-)
-
-/** Providers are loose: what the types promise does not always come. */
-const loosely = (part: object): ModelPart.ModelPart => part as ModelPart.ModelPart
-
-const part = fc.oneof(
-  {
-    weight: 6,
-    arbitrary: fc.record({
-      type: fc.constantFrom("text-delta", "reasoning-delta"),
-      id: blockIds,
-      delta: deltas,
-      providerMetadata: metadata
-    })
-  },
-  {
-    weight: 4,
-    arbitrary: fc.record({
-      type: fc.constantFrom("text-start", "text-end", "reasoning-start", "reasoning-end"),
-      id: blockIds,
-      providerMetadata: metadata
-    })
-  },
-  {
-    weight: 4,
-    arbitrary: fc.record({
-      type: fc.constantFrom("tool-input-start", "tool-input-delta", "tool-input-delta", "tool-input-end"),
-      id: callIds,
-      toolName: calledNames,
-      delta: inputDeltas,
-      providerExecuted: fc.constantFrom(undefined, undefined, true)
-    })
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      type: fc.constant("tool-call"),
-      toolCallId: callIds,
-      toolName: calledNames,
-      input: inputs,
-      providerExecuted: fc.constantFrom(undefined, undefined, true),
-      providerMetadata: metadata
-    })
-  },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      type: fc.constant("tool-result"),
-      toolCallId: callIds,
-      toolName: calledNames,
-      result: fc.constantFrom(1, undefined, { ok: "\ud83d" }),
-      isError: fc.constantFrom(undefined, true)
-    })
-  },
-  {
-    weight: 1,
-    arbitrary: fc.constantFrom(
-      { type: "source", id: "0", sourceType: "url", url: "https://kit.test" },
-      { type: "source", id: "", sourceType: "document", title: "\ud83d" },
-      { type: "file", data: new Uint8Array([1, 2]), mediaType: "image/png" },
-      { type: "file", data: "AQI=", mediaType: "image/png", providerMetadata: { kit: { a: 1 } } },
-      { type: "raw", value: { a: 1 } },
-      { type: "raw", value: "\ud83d" },
-      { type: "response-metadata", id: "r", timestamp: new Date(0) },
-      { type: "response-metadata", modelId: "kit-2" },
-      { type: "stream-start", warnings: [{ type: "other", message: "hm" }] }
-    )
-  }
-)
-
-const rareParts = fc.oneof(
-  { weight: 12, arbitrary: part.map(loosely) },
-  {
-    weight: 1,
-    arbitrary: fc.record({ reason: reasons, usage }).map(({ reason, usage }) => finish(reason, usage))
-  },
-  { weight: 3, arbitrary: fc.constant("turn" as const) },
-  {
-    weight: 1,
-    arbitrary: fc.constantFrom(
-      loosely({ type: "error", error: new Error("no") }),
-      loosely({ type: "error", error: undefined }),
-      "turn" as const
-    )
-  }
-)
-
 const answer: fc.Arbitrary<Answer> = fc
   .record({
-    parts: fc.array(rareParts, { maxLength: 14 }),
+    parts: fc.array(anyPart, { maxLength: 14 }),
     last: fc.option(fc.record({ reason: reasons, usage }), { freq: 8, nil: undefined }),
-    more: fc.array(rareParts, { maxLength: 2 }),
+    more: fc.array(anyPart, { maxLength: 2 }),
     ending: fc.constantFrom<Ending>("eof", "eof", "eof", "throw", "hang")
   })
   .map(({ ending, last, more, parts }) => ({
@@ -342,58 +220,13 @@ const expectTexts = ({ chunks }: Ran) => {
   expect([...storedText].sort()).toStrictEqual([...kept].sort())
 }
 
-/** What a provider would refuse: a call without its outcome behind it, an outcome without its call, another order. */
-const faultsOf = (
-  messages: ReadonlyArray<Message.Message>,
-  mayOwe: (call: Message.ToolCallPart) => boolean
-) => {
-  const faults: Array<string> = []
-  const providerCalls = new Set<string>()
-  const providerResults = new Set<string>()
-  for (const [index, message] of messages.entries()) {
-    if (message.role === "tool" && messages[index - 1]?.role !== "assistant")
-      faults.push("results of nothing")
-    if (message.role !== "assistant") continue
-    const calls = message.content.flatMap(part => (part.type === "tool-call" ? [part] : []))
-    for (const part of message.content) {
-      if (part.type === "tool-call" && part.providerExecuted === true) providerCalls.add(part.toolCallId)
-      if (part.type !== "tool-result") continue
-      if (!providerCalls.has(part.toolCallId)) faults.push(`"${part.toolCallId}" is a result of nothing`)
-      if (providerResults.has(part.toolCallId)) faults.push(`"${part.toolCallId}" has two results`)
-      providerResults.add(part.toolCallId)
-    }
-    const next = messages[index + 1]
-    const results = next?.role === "tool" ? next.content.map(part => part.toolCallId) : []
-    const owed = calls
-      .filter(call => call.providerExecuted !== true && (results.includes(call.toolCallId) || !mayOwe(call)))
-      .map(call => call.toolCallId)
-    if (results.join() !== owed.join()) faults.push(`calls [${owed.join()}], results [${results.join()}]`)
-  }
-  for (const message of messages) {
-    if (message.role !== "assistant") continue
-    for (const part of message.content) {
-      if (
-        part.type === "tool-call" &&
-        part.providerExecuted === true &&
-        !providerResults.has(part.toolCallId)
-      ) {
-        if (!mayOwe(part)) faults.push(`"${part.toolCallId}" of the provider has no result`)
-      }
-    }
-  }
-  if (!JSON.stringify(messages).isWellFormed() || /\\ud[89a-f]/i.test(JSON.stringify(messages))) {
-    faults.push("half a surrogate pair")
-  }
-  return faults
-}
-
 /** What the run leaves behind is what the next prompt begins with, and what each prompt of it began with. */
 const expectConversation = Effect.fnUntraced(function* ({ chunks, requests }: Ran) {
   const { messages, stepResult } = finishOf(chunks)
   const { all } = messages
   const isWhole = stepResult.reason !== "error" && stepResult.reason !== "aborted"
   expect(
-    faultsOf(
+    conversationFaults(
       all,
       call => isWhole && (call.providerExecuted === true || stepResult.stoppedBy === "client-tool")
     )
@@ -405,7 +238,7 @@ const expectConversation = Effect.fnUntraced(function* ({ chunks, requests }: Ra
   }
   expect([...messages.user, ...messages.nonUser]).toHaveLength(all.length)
   const next = yield* Conversation.fromInput([...all, "more"])
-  expect(faultsOf(next, () => false)).toStrictEqual([])
+  expect(conversationFaults(next, () => false)).toStrictEqual([])
   if (!isWhole) expect(next.slice(0, -1)).toStrictEqual(all)
 })
 

@@ -304,16 +304,16 @@ describe("a run that is stopped", () => {
   it.effect("leaves no fiber behind, whoever stops it", () =>
     Effect.gen(function* () {
       const supervisor = yield* Supervisor.track
+      const place = places.find(({ what }) => what.startsWith("while one tool runs"))
+      if (place === undefined) throw new Error("no place")
       for (const [by, way] of Object.entries(ways)) {
-        const place = places[4]
-        if (place === undefined) throw new Error("no place")
-        yield* Effect.supervised(
-          way(agentOf(ScriptedModel.make(place.script), [echo, wait]), place.at),
-          supervisor
+        yield* way(agentOf(ScriptedModel.make(place.script), [echo, wait]), place.at).pipe(
+          Effect.provide(layerMemory),
+          Effect.supervised(supervisor)
         )
         expect([by, (yield* supervisor.value).length]).toStrictEqual([by, 0])
       }
-    }).pipe(Effect.provide(layerMemory))
+    })
   )
 })
 
@@ -431,9 +431,10 @@ describe("a store that fails", () => {
         Effect.gen(function* () {
           const agent = agentOf(ScriptedModel.make([first, reply("done")]), [echo])
           const output = yield* Agent.run(agent, "go", { memory })
-          const chunks = [...(yield* Stream.runCollect(output.fullStream))]
+          const { chunks, exit } = yield* read(output.fullStream)
           expect(chunks.at(-1)?.type).toBe("finish")
-          yield* Stream.runDrain(output.textStream)
+          expect(failureOf(exit)).toBeInstanceOf(Errors.StorageError)
+          expect(yield* Effect.flip(Stream.runDrain(output.textStream))).toBeInstanceOf(Errors.StorageError)
           expect(yield* Effect.flip(output.text)).toBeInstanceOf(Errors.StorageError)
           expect((yield* output.fullOutput).status).toBe("failed")
           expect(yield* Effect.flip(Agent.generate(agent, "go", { memory }))).toBeInstanceOf(

@@ -71,7 +71,12 @@ export const agentOf = <const Tools extends ReadonlyArray<Tool.Any> = []>(
 ) =>
   Effect.map(serviceOf(...turns), ({ requests, service }) => {
     const model = EffectAi.fromService(service, options)
-    const agent = Agent.make({ id: "helper", model, ...(tools === undefined ? {} : { tools }) })
+    const agent = Agent.make({
+      id: "helper",
+      model,
+      maxRetries: 0,
+      ...(tools === undefined ? {} : { tools })
+    })
     return { agent, model, requests }
   })
 
