@@ -2,6 +2,8 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import * as effectFace from "eddy"
+import * as effectAi from "eddy/effect-ai"
+import * as mcp from "eddy/mcp"
 import * as promiseFace from "eddy/promise"
 import * as testing from "eddy/testing"
 import { describe, expect, it } from "vitest"
@@ -28,7 +30,7 @@ describe("the doors", () => {
     for (const [name, target] of Object.entries(Object(field(manifest, "exports")))) {
       if (name === "./package.json") continue
       const file = String(field(target, "default"))
-      expect(file).toMatch(/^\.\/dist\/[a-z]+\.js$/)
+      expect(file).toMatch(/^\.\/dist\/[a-z-]+\.js$/)
       expect(String(field(target, "types"))).toBe(file.replace(/\.js$/, ".d.ts"))
       expect(existsSync(new URL(file.replace("./dist/", "src/").replace(/\.js$/, ".ts"), root))).toBe(true)
     }
@@ -51,7 +53,9 @@ describe("the doors", () => {
       "Message",
       "ModelOutput",
       "ModelPart",
+      "Nesting",
       "RunFold",
+      "ThreadStore",
       "Tool",
       "ToolSchema",
       "Usage"
@@ -61,7 +65,9 @@ describe("the doors", () => {
   it("export the Promise face", () => {
     expect(names(promiseFace)).toEqual([
       "Agent",
+      "AgentDepthExceeded",
       "Eddy",
+      "InMemoryStore",
       "InvalidConfiguration",
       "InvalidMessage",
       "InvalidToolArguments",
@@ -70,15 +76,25 @@ describe("the doors", () => {
       "ModelError",
       "ModelOutput",
       "RunAborted",
+      "RunTimedOut",
+      "StorageError",
+      "ThreadNotFound",
       "ToolCallCutOff",
       "ToolFailed",
       "ToolNotFound",
-      "createTool"
+      "ToolTimedOut",
+      "createTool",
+      "unnest"
     ])
     expect(promiseFace.Mastra).toBe(promiseFace.Eddy)
   })
 
   it("export what tests need", () => {
-    expect(names(testing)).toEqual(["ScriptedModel"])
+    expect(names(testing)).toEqual(["ScriptedModel", "ThreadStoreConformance"])
+  })
+
+  it("export what needs packages of its own", () => {
+    expect(names(effectAi)).toEqual(["EffectAi"])
+    expect(names(mcp)).toEqual(["McpClient", "McpError", "McpTools"])
   })
 })

@@ -66,7 +66,8 @@ export const ask = <R>(run: Run<R>, plan: StepPlan<R>, attempt: Attempt): Asked 
   const controller = new AbortController()
   const { includeRequestBody = false, limits } = run.settings
   const silence = isLimited(limits) ? new SilenceWatch(limits, run.clock, () => holding.isShown) : undefined
-  const stop = startReading({
+  let stopBeginning = (_: unknown): void => undefined
+  const stopReading = startReading({
     model,
     request,
     answer,
@@ -80,16 +81,16 @@ export const ask = <R>(run: Run<R>, plan: StepPlan<R>, attempt: Attempt): Asked 
           onFailure: cause => reject(Cause.squash(cause)),
           onSuccess: resolve
         })
-        fork(run, told)
+        stopBeginning = fork(run, told)
       }),
     onEnd: failure => end(failure)
   })
-  const release = own(run, {
-    stop: reason => {
-      controller.abort(reason)
-      stop()
-    }
-  })
+  const stop = (reason: unknown): void => {
+    controller.abort(reason)
+    stopBeginning(reason)
+    stopReading()
+  }
+  const release = own(run, { stop })
   const stopWatching =
     silence === undefined
       ? undefined
@@ -97,8 +98,7 @@ export const ask = <R>(run: Run<R>, plan: StepPlan<R>, attempt: Attempt): Asked 
           run,
           Effect.map(silence.over, over => {
             const error = timedOut(run, over)
-            controller.abort(error)
-            stop()
+            stop(error)
             end(error)
           })
         )

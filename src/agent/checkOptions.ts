@@ -96,6 +96,10 @@ const timeoutFields = Object.keys(noLimits) as ReadonlyArray<keyof Limits>
 
 const limitsOf = (timeouts: Timeouts | undefined): Limits => {
   if (timeouts === undefined) return noLimits
+  if (typeof timeouts !== "object" || timeouts === null) {
+    const message = `\`timeouts\` is ${timeouts}. Say what may take how long, for example { run: "1 minute" }.`
+    throw new InvalidConfiguration({ field: "timeouts", message })
+  }
   refuseUnknown("`timeouts`", timeouts, timeoutFields)
   const limit = (name: keyof Timeouts): number | undefined => {
     const given = timeouts[name]

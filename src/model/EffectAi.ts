@@ -141,6 +141,9 @@ export const fromService = (service: AiLanguageModel.Service, options: Options =
  * `stream`. `statusCode`, `isRetryable` and `retryAfter` are there for HTTP failures. Messages quote neither addresses nor
  * headers nor bodies; the `AiError` is the `cause`.
  *
+ * Where `@effect/ai` gives an answer up at a call, because its tool is not offered or its arguments are no JSON, the answer
+ * ends with that call instead, without usage: the agent tells the model what is wrong with it, and goes on.
+ *
  * @since 0.1.0
  * @category constructors
  */

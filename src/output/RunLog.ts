@@ -220,8 +220,8 @@ export class RunLog {
     if (!this.cursors.delete(cursor) || this.cursors.size > 0) return
     // The run of a reader that has left is not left half done: what it does and what it tells goes on. Where nothing is kept
     // nobody can follow it any more, and it is stopped.
-    if (this.isKept) return this.wantAll()
-    this.discard(this.closed && cursor.isDone() ? undefined : this.onLeft)
+    if (this.isKept) this.wantAll()
+    else this.discard(this.closed && cursor.isDone() ? undefined : this.onLeft)
   }
 }
 
@@ -268,7 +268,8 @@ export class Cursor {
       take(chunk)
       count++
     }
-    this.wantMore()
+    // Of a reader that finds nothing, `wait` tells: what is written before it waits would not wake it.
+    if (count > 0) this.wantMore()
     return count
   }
 

@@ -72,6 +72,7 @@ export class RunRecord {
       ...this.told().snapshot(),
       status: isAborted ? "aborted" : "failed",
       finishReason: isAborted ? "aborted" : "error",
+      ...(this.log.isKept ? {} : { isTruncated: true }),
       error
     })
   }

@@ -434,18 +434,8 @@ describe("make", () => {
         Effect.provide(Model.make("openai", layer))
       )
       expect(named.provider).toBe("mine")
-      const error = yield* Effect.flip(
-        Agent.generate(
-          Agent.make({
-            id: "helper",
-            model: EffectAi.fromService((yield* Kit.serviceOf(Stream.empty)).service, {
-              provider: "p",
-              modelId: "m"
-            })
-          }),
-          "go"
-        )
-      )
+      const { agent } = yield* Kit.agentOf([Stream.empty], [], { provider: "p", modelId: "m" })
+      const error = yield* Effect.flip(Agent.generate(agent, "go"))
       expect(error).toMatchObject({ provider: "p", modelId: "m" })
     })
   )

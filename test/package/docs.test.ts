@@ -26,7 +26,7 @@ const wordsOf = (comment = ""): string =>
 
 /** Interfaces that somebody fills in. */
 const isFilledIn = ({ kind, name }: Declaration): boolean =>
-  kind === "interface" && /(?:Options|Callbacks|Defaults|Settings)$/.test(name)
+  kind === "interface" && /(?:Options|Callbacks|Defaults|Settings|Timeouts)$/.test(name)
 
 /** Members that say with their name what a comment would say. */
 const selfExplanatory = [
