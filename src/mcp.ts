@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 /**
  * Tools of servers of the Model Context Protocol, for both faces. Needs the package `@modelcontextprotocol/sdk`, which is
  * loaded when the first connection is made.

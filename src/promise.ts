@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 /**
  * eddy for plain TypeScript: promises and web streams over the same run.
  *

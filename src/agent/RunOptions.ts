@@ -126,6 +126,7 @@ export interface Defaults {
   readonly providerOptions?: ProviderMetadata
   /** How often a model call that failed is made again, as long as nothing of it was shown. Default 2. */
   readonly maxRetries?: number
+  /** Default: no limits. */
   readonly timeouts?: Timeouts
   /** How deep agents may call agents below this one. Default 8. */
   readonly maxDepth?: number

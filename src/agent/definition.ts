@@ -28,7 +28,7 @@ export const TypeId: unique symbol = Symbol.for("eddy/Agent")
 export type TypeId = typeof TypeId
 
 /** Tools by name, or what makes them for a run. */
-export type AgentTools<R> = ReadonlyMap<string, Tool.Tool<string, R>> | DynamicTools<R>
+type AgentTools<R> = ReadonlyMap<string, Tool.Tool<string, R>> | DynamicTools<R>
 
 type DynamicTools<R> = (
   state: DynamicState

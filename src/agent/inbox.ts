@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import type { Chunk } from "../protocol/Chunk.js"
 
 /** Chunks that the model may be ahead of the reader. */
-export const capacity = 64
+const capacity = 64
 
 export class Inbox {
   private chunks: Array<Chunk> = []

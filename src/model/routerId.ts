@@ -3,7 +3,7 @@ import * as Predicate from "effect/Predicate"
 import { InvalidConfiguration } from "../protocol/Errors.js"
 
 /** A model by its name, and what differs from what is known of its provider. */
-export interface PlacedModelId {
+interface PlacedModelId {
   /** `"provider/model"`. */
   readonly id: string
   /**

@@ -14,6 +14,15 @@ const batchSize = 32
 const lockedError = () => new TypeError("This stream is locked: something else reads it. Open another one.")
 
 /**
+ * What `for await` gets. Written out here: the name that the types of the DOM have for it is not known to a project that has
+ * Node's types only.
+ */
+interface RunIterator<A> extends AsyncIterableIterator<A> {
+  [Symbol.asyncIterator](): RunIterator<A>
+  [Symbol.asyncDispose](): PromiseLike<void>
+}
+
+/**
  * What a reader picks out of a run, from its first chunk on. Reading it slowly holds the run; cancelling it affects no
  * other reader, and the run goes on. It never errors: a run that failed says so in its chunks.
  *
@@ -78,7 +87,7 @@ export class RunStream<A> extends ReadableStream<A> {
   }
 
   /** Iterates from the first chunk. Leaving the loop cancels this reader, unless `preventCancel` is set. */
-  override values(options?: ReadableStreamIteratorOptions): ReadableStreamAsyncIterator<A> {
+  override values(options?: { readonly preventCancel?: boolean }): RunIterator<A> {
     // Somebody has read a part of it already: the queue of the stream knows where to go on.
     if (this.cursor !== undefined) return super.values(options)
     if (this.locked) throw lockedError()
@@ -87,7 +96,7 @@ export class RunStream<A> extends ReadableStream<A> {
     return this.iterate(this.getReader(), cursor, options?.preventCancel === true)
   }
 
-  override [Symbol.asyncIterator](options?: ReadableStreamIteratorOptions): ReadableStreamAsyncIterator<A> {
+  override [Symbol.asyncIterator](options?: { readonly preventCancel?: boolean }): RunIterator<A> {
     return this.values(options)
   }
 
@@ -95,7 +104,7 @@ export class RunStream<A> extends ReadableStream<A> {
     reader: ReadableStreamDefaultReader<A>,
     cursor: Cursor,
     preventCancel: boolean
-  ): ReadableStreamAsyncIterator<A> {
+  ): RunIterator<A> {
     const { controller, pick } = this
     let isOver = false
     let pending: Promise<IteratorResult<A, undefined>> | undefined
@@ -130,7 +139,7 @@ export class RunStream<A> extends ReadableStream<A> {
       }
       return result
     }
-    const iterator: ReadableStreamAsyncIterator<A> = {
+    const iterator: RunIterator<A> = {
       // Calls that do not wait for each other are answered in order.
       next: () => {
         if (pending === undefined) {

@@ -25,13 +25,13 @@ interface WithId {
   readonly id?: string | undefined
 }
 
-/** @since 0.1.0 @category models */
+/** Text, of whoever says it. @since 0.1.0 @category models */
 export interface TextInput extends WithOptions {
   readonly type: "text"
   readonly text: string
 }
 
-/** @since 0.1.0 @category models */
+/** What a model thought before it answered. @since 0.1.0 @category models */
 export interface ReasoningInput extends WithOptions {
   readonly type: "reasoning"
   readonly text: string
@@ -55,7 +55,7 @@ export type FileDataInput =
   | { readonly type: "reference"; readonly reference: object }
   | { readonly [provider: string]: string }
 
-/** @since 0.1.0 @category models */
+/** A file, with what it is. @since 0.1.0 @category models */
 export interface FileInput extends WithOptions {
   readonly type: "file"
   readonly data: FileDataInput
@@ -185,7 +185,7 @@ export interface UIMessageInput {
   readonly parts: ReadonlyArray<UIPartInput>
 }
 
-/** @since 0.1.0 @category models */
+/** One message, in any of the kinds that are read. @since 0.1.0 @category models */
 export type MessageInput = ModelMessageInput | UIMessageInput | Message | UIMessage
 
 /**

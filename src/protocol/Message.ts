@@ -74,7 +74,7 @@ export const ToolResultPart = Schema.Struct({
 /** @since 0.1.0 @category models */
 export type ToolResultPart = typeof ToolResultPart.Type
 
-/** @since 0.1.0 @category schemas */
+/** What the model is told before the conversation: its instructions. @since 0.1.0 @category schemas */
 export const SystemMessage = Schema.Struct({
   role: Schema.Literal("system"),
   content: Json.Text,
@@ -84,7 +84,7 @@ export const SystemMessage = Schema.Struct({
 /** @since 0.1.0 @category models */
 export type SystemMessage = typeof SystemMessage.Type
 
-/** @since 0.1.0 @category schemas */
+/** What the user says: texts and files. @since 0.1.0 @category schemas */
 export const UserMessage = Schema.Struct({
   role: Schema.Literal("user"),
   content: Schema.Array(Schema.Union(TextPart, FilePart)),

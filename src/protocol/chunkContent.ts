@@ -4,35 +4,35 @@ import * as Schema from "effect/Schema"
 import { chunk, openRecord, optional, providerMetadata } from "./chunkShape.js"
 import * as Json from "./Json.js"
 
-export const TextStart = chunk("text-start", { id: Schema.String, ...providerMetadata })
+const TextStart = chunk("text-start", { id: Schema.String, ...providerMetadata })
 
-export const TextDelta = chunk("text-delta", { id: Schema.String, text: Json.Text, ...providerMetadata })
+const TextDelta = chunk("text-delta", { id: Schema.String, text: Json.Text, ...providerMetadata })
 
-export const TextEnd = chunk("text-end", { id: Schema.String, ...providerMetadata })
+const TextEnd = chunk("text-end", { id: Schema.String, ...providerMetadata })
 
 const signature = { signature: optional(Schema.String) }
 
-export const ReasoningStart = chunk("reasoning-start", {
+const ReasoningStart = chunk("reasoning-start", {
   id: Schema.String,
   ...signature,
   ...providerMetadata
 })
 
-export const ReasoningDelta = chunk("reasoning-delta", {
+const ReasoningDelta = chunk("reasoning-delta", {
   id: Schema.String,
   text: Json.Text,
   ...providerMetadata
 })
 
-export const ReasoningEnd = chunk("reasoning-end", { id: Schema.String, ...signature, ...providerMetadata })
+const ReasoningEnd = chunk("reasoning-end", { id: Schema.String, ...signature, ...providerMetadata })
 
-export const ReasoningSignature = chunk("reasoning-signature", {
+const ReasoningSignature = chunk("reasoning-signature", {
   id: Schema.String,
   signature: Schema.String,
   ...providerMetadata
 })
 
-export const Source = chunk("source", {
+const Source = chunk("source", {
   id: Schema.String,
   sourceType: Schema.Literal("url", "document"),
   title: Json.Text,
@@ -58,7 +58,7 @@ const EncodedFilePayload = Schema.Struct({
   ...providerMetadata
 })
 
-export const File = chunk(
+const File = chunk(
   "file",
   Schema.transformOrFail(EncodedFilePayload, FilePayload, {
     strict: true,
@@ -78,9 +78,9 @@ export const File = chunk(
   })
 )
 
-export const Raw = chunk("raw", openRecord({}))
+const Raw = chunk("raw", openRecord({}))
 
-export const ResponseMetadata = chunk(
+const ResponseMetadata = chunk(
   "response-metadata",
   openRecord({ signature: optional(Schema.String), timestamp: optional(Schema.Date) })
 )

@@ -49,18 +49,18 @@ const stepResult = Schema.Struct({
 
 const metadata = openRecord({ provider: optional(Schema.String), modelId: optional(Schema.String) })
 
-export const Start = chunk(
+const Start = chunk(
   "start",
   openRecord({ agentId: optional(Schema.String), messageId: optional(Schema.String) })
 )
 
-export const StepStart = chunk("step-start", {
+const StepStart = chunk("step-start", {
   messageId: optional(Schema.String),
   request: RequestInfo,
   warnings: optional(Schema.Array(Warning))
 })
 
-export const StepFinish = chunk("step-finish", {
+const StepFinish = chunk("step-finish", {
   id: optional(Schema.String),
   messageId: optional(Schema.String),
   stepResult,
@@ -77,7 +77,7 @@ export const StepFinish = chunk("step-finish", {
   ...providerMetadata
 })
 
-export const Finish = chunk("finish", {
+const Finish = chunk("finish", {
   stepResult,
   output: openRecord({ usage: Usage, text: Json.Text, isTruncated: optional(Schema.Boolean) }),
   metadata,
@@ -93,23 +93,23 @@ export const Finish = chunk("finish", {
   })
 })
 
-export const ErrorChunk = chunk("error", { error: Json.ErrorValue })
+const ErrorChunk = chunk("error", { error: Json.ErrorValue })
 
-export const Abort = chunk("abort", openRecord({ reason: optional(Json.SafeUnknown) }))
+const Abort = chunk("abort", openRecord({ reason: optional(Json.SafeUnknown) }))
 
 /** A structured value: partial, or at last the validated one. The only chunk without a payload. */
-export const ObjectChunk = Schema.Struct({
+const ObjectChunk = Schema.Struct({
   type: Schema.Literal("object"),
   ...envelope,
   object: Json.SafeUnknown
 }).annotations({ identifier: "Chunk(object)" })
 
-export const Watch = chunk(
+const Watch = chunk(
   "watch",
   openRecord({ workflowState: optional(Json.SafeRecord), eventTimestamp: optional(Schema.Finite) })
 )
 
-export const Goal = chunk("goal", {
+const Goal = chunk("goal", {
   objective: Json.Text,
   iteration: Schema.NonNegativeInt,
   maxRuns: Schema.NonNegativeInt,
@@ -123,7 +123,7 @@ export const Goal = chunk("goal", {
   suppressFeedback: Schema.Boolean
 })
 
-export const Tripwire = chunk("tripwire", {
+const Tripwire = chunk("tripwire", {
   reason: Json.Text,
   retry: optional(Schema.Boolean),
   metadata: optional(Json.SafeUnknown),

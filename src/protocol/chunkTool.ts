@@ -16,9 +16,9 @@ export const ToolCallPayload = Schema.Struct({
   ...providerMetadata
 })
 
-export const ToolCall = chunk("tool-call", ToolCallPayload)
+const ToolCall = chunk("tool-call", ToolCallPayload)
 
-export const ToolResult = chunk("tool-result", {
+const ToolResult = chunk("tool-result", {
   ...call,
   result: Json.SafeUnknown,
   isError: optional(Schema.Boolean),
@@ -27,26 +27,26 @@ export const ToolResult = chunk("tool-result", {
   ...providerMetadata
 })
 
-export const ToolCallInputStreamingStart = chunk("tool-call-input-streaming-start", {
+const ToolCallInputStreamingStart = chunk("tool-call-input-streaming-start", {
   ...call,
   ...providerExecuted,
   dynamic: optional(Schema.Boolean),
   ...providerMetadata
 })
 
-export const ToolCallDelta = chunk("tool-call-delta", {
+const ToolCallDelta = chunk("tool-call-delta", {
   argsTextDelta: Json.Text,
   toolCallId: Schema.String,
   toolName: optional(Schema.String),
   ...providerMetadata
 })
 
-export const ToolCallInputStreamingEnd = chunk("tool-call-input-streaming-end", {
+const ToolCallInputStreamingEnd = chunk("tool-call-input-streaming-end", {
   toolCallId: Schema.String,
   ...providerMetadata
 })
 
-export const ToolError = chunk("tool-error", {
+const ToolError = chunk("tool-error", {
   id: optional(Schema.String),
   ...call,
   ...args,
@@ -55,31 +55,31 @@ export const ToolError = chunk("tool-error", {
   ...providerMetadata
 })
 
-export const ToolOutput = chunk("tool-output", {
+const ToolOutput = chunk("tool-output", {
   output: Json.SafeUnknown,
   toolCallId: Schema.String,
   toolName: optional(Schema.String)
 })
 
-export const StepOutput = chunk("step-output", { output: Json.SafeUnknown, stepId: Schema.String })
+const StepOutput = chunk("step-output", { output: Json.SafeUnknown, stepId: Schema.String })
 
 /** A JSON Schema, as an object. */
 const resumeSchema = { resumeSchema: optional(Json.SafeRecord) }
 
-export const ToolCallApproval = chunk("tool-call-approval", {
+const ToolCallApproval = chunk("tool-call-approval", {
   ...call,
   args: Json.SafeRecord,
   ...resumeSchema
 })
 
-export const ToolCallSuspended = chunk("tool-call-suspended", {
+const ToolCallSuspended = chunk("tool-call-suspended", {
   ...call,
   args: Json.SafeRecord,
   suspendData: optional(Json.SafeUnknown),
   ...resumeSchema
 })
 
-export const ToolOutputDenied = chunk("tool-output-denied", {
+const ToolOutputDenied = chunk("tool-output-denied", {
   ...call,
   ...args,
   approval: Schema.Struct({ approved: Schema.Literal(false), reason: optional(Json.Text) })
@@ -113,39 +113,39 @@ const dispatch = { ...task, runId: Schema.String, agentId: Schema.String }
 const began = { startedAt: Schema.Date, args: Json.SafeRecord }
 const ended = { completedAt: Schema.Date }
 
-export const BackgroundTaskStarted = chunk("background-task-started", task)
+const BackgroundTaskStarted = chunk("background-task-started", task)
 
-export const BackgroundTaskRunning = chunk("background-task-running", { ...dispatch, ...began })
+const BackgroundTaskRunning = chunk("background-task-running", { ...dispatch, ...began })
 
-export const BackgroundTaskProgress = chunk("background-task-progress", {
+const BackgroundTaskProgress = chunk("background-task-progress", {
   taskIds: Schema.Array(Schema.String),
   runningCount: Schema.NonNegativeInt,
   elapsedMs: Milliseconds
 })
 
-export const BackgroundTaskOutput = chunk("background-task-output", { ...dispatch, payload: ToolOutput })
+const BackgroundTaskOutput = chunk("background-task-output", { ...dispatch, payload: ToolOutput })
 
-export const BackgroundTaskCompleted = chunk("background-task-completed", {
+const BackgroundTaskCompleted = chunk("background-task-completed", {
   ...dispatch,
   result: Json.SafeUnknown,
   ...ended,
   isError: optional(Schema.Boolean)
 })
 
-export const BackgroundTaskFailed = chunk("background-task-failed", {
+const BackgroundTaskFailed = chunk("background-task-failed", {
   ...dispatch,
   error: Schema.Struct({ message: Json.Text }),
   ...ended
 })
 
-export const BackgroundTaskSuspended = chunk("background-task-suspended", {
+const BackgroundTaskSuspended = chunk("background-task-suspended", {
   ...dispatch,
   suspendData: optional(Json.SafeUnknown)
 })
 
-export const BackgroundTaskResumed = chunk("background-task-resumed", { ...dispatch, ...began })
+const BackgroundTaskResumed = chunk("background-task-resumed", { ...dispatch, ...began })
 
-export const BackgroundTaskCancelled = chunk("background-task-cancelled", { ...dispatch, ...ended })
+const BackgroundTaskCancelled = chunk("background-task-cancelled", { ...dispatch, ...ended })
 
 export const BackgroundTaskChunks = [
   BackgroundTaskStarted,

@@ -8,8 +8,6 @@ export const finishReasons = [...answerReasons, "aborted", "tripwire", "suspende
 
 export type AnswerReason = (typeof answerReasons)[number]
 
-export type FinishReason = (typeof finishReasons)[number]
-
 /** A known reason, or `other`. `unknown` and `undefined` of older specifications are `other`. @since 0.1.0 @category conversions */
 export const answerReason = (word: unknown): AnswerReason =>
   answerReasons.find(known => known === word) ?? "other"

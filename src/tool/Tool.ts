@@ -56,6 +56,9 @@ export type Requirements<T> = T extends Tool<string, infer R> ? R : never
  * - `execute`: does it. Its failure is told to the model (`tool-error`) and does not end the run. It is interrupted when
  *   the run is aborted, and its `abortSignal` fires. Without it the client executes the tool: the run ends with reason
  *   `tool-calls`, and the client sends the result with the next call.
+ * - `timeout`: how long a call may take; a number is milliseconds. One that takes longer is interrupted and fails with
+ *   `ToolTimedOut`. Default: any time.
+ * - `toModelOutput`: what the model is told of an output, in place of what the stream shows.
  *
  * @since 0.1.0
  * @category models

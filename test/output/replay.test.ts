@@ -2,7 +2,7 @@
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { describe, expect, it } from "@effect/vitest"
-import { Agent, type Chunk, Errors, type ModelOutput, Tool } from "eddy"
+import { Agent, type Chunk, Errors, type ModelOutput, type Timeouts, Tool } from "eddy"
 import { ScriptedModel } from "eddy/testing"
 import { Deferred, Effect, Exit, FastCheck, Fiber, Option, Stream, TestClock } from "effect"
 import * as RunLog from "../../src/output/RunLog.js"
@@ -211,8 +211,6 @@ describe("a record that keeps nothing", () => {
     expect(cursor.isDone()).toBe(true)
   })
 })
-
-type Timeouts = NonNullable<NonNullable<Parameters<typeof Agent.run>[2]>["timeouts"]>
 
 const agentOf = (model: Parameters<typeof Agent.make>[0]["model"]) => Agent.make({ id: "hand", model })
 
