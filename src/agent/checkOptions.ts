@@ -176,6 +176,9 @@ export const modelsOf = (
 export const toolsByName = <R>(
   tools: ReadonlyArray<Tool<string, R>>
 ): ReadonlyMap<string, Tool<string, R>> => {
+  if (!Array.isArray(tools)) {
+    throw new InvalidConfiguration({ field: "tools", message: "`tools` are no list. Give the tools in one." })
+  }
   const byName = new Map<string, Tool<string, R>>()
   for (const tool of tools) {
     if (byName.has(tool.name)) {
@@ -195,17 +198,21 @@ const listed = (names: Iterable<string>): string => [...names].join(", ") || "no
 export const activeTools = <R>(
   tools: ReadonlyMap<string, Tool<string, R>>,
   names: ReadonlyArray<string>
-): ReadonlyMap<string, Tool<string, R>> =>
-  new Map(
+): ReadonlyMap<string, Tool<string, R>> => {
+  const refused = (what: string): InvalidConfiguration =>
+    new InvalidConfiguration({
+      field: "activeTools",
+      message: `\`activeTools\` ${what} of this run. Its tools: ${listed(tools.keys())}.`
+    })
+  if (!Array.isArray(names)) throw refused("is no list of names of tools")
+  return new Map(
     names.map(name => {
       const tool = tools.get(name)
       if (tool !== undefined) return [name, tool]
-      throw new InvalidConfiguration({
-        field: "activeTools",
-        message: `\`activeTools\` names "${name}", which is no tool of this run. Its tools: ${listed(tools.keys())}.`
-      })
+      throw refused(`names "${name}", which is no tool`)
     })
   )
+}
 
 /** Refuses the choice of a tool that is not there. */
 export const checkToolChoice = <R>(

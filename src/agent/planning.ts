@@ -1,7 +1,9 @@
 /** What a step asks its model: the run's own settings, or what `prepareStep` makes of them. */
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import type { ModelSettings, ToolChoice, ToolDefinition } from "../model/ModelPort.js"
 import { fromInput } from "../protocol/Conversation.js"
+import { InvalidConfiguration } from "../protocol/Errors.js"
 import type { Message } from "../protocol/Message.js"
 import type { ProviderMetadata } from "../protocol/safeJson.js"
 import type { Tool } from "../tool/Tool.js"
@@ -31,9 +33,12 @@ export interface StepPlan<R> {
   readonly providerOptions: ProviderMetadata | undefined
 }
 
-/** A system message of the instructions. */
-export const instructionsOf = (text: string | undefined): ReadonlyArray<Message> =>
-  text === undefined || text === "" ? [] : [{ role: "system", content: text }]
+/** A system message of the instructions. Throws `InvalidConfiguration` when they are no text. */
+export const instructionsOf = (text: string | undefined): ReadonlyArray<Message> => {
+  if (text === undefined || text === "") return []
+  if (typeof text === "string") return [{ role: "system", content: text }]
+  throw new InvalidConfiguration({ field: "instructions", message: "`instructions` are no text. Give a string." })
+}
 
 /** What a step asks that nobody has changed. */
 export const basePlan = <R>(run: Run<R>): StepPlan<R> => {
@@ -72,12 +77,16 @@ const toolsOf = <R>(
 export const changedPlan = Effect.fnUntraced(function* <R>(run: Run<R>, prepareStep: PrepareStep) {
   const asked = prepareStep({
     stepNumber: run.fold.finishedSteps.length,
-    steps: run.fold.finishedSteps,
+    steps: [...run.fold.finishedSteps],
     messages: [...run.input, ...run.added],
     model: run.models[run.modelIndex]?.model ?? run.model,
     requestContext: run.requestContext
   })
   const changes = (Effect.isEffect(asked) ? yield* asked : asked) ?? {}
+  if (!Predicate.isRecord(changes) || Predicate.isPromiseLike(changes)) {
+    const message = "`prepareStep` gave no object. Give the changes, for example { activeTools: [] }, or nothing."
+    return yield* new InvalidConfiguration({ field: "prepareStep", message })
+  }
   const base = basePlan(run)
   const messages = yield* messagesOf(run, changes)
   return yield* checked((): StepPlan<R> => {

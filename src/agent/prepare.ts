@@ -62,16 +62,16 @@ const resolve = <A>(
         : Effect.fail(
             new InvalidConfiguration({
               field,
-              message: `The function \`${field}\` of the agent failed: ${messageOf(Cause.squash(cause))} It must give what the agent is to have.`
+              message: `The function \`${field}\` of the agent must give what the agent is to have, and failed: ${messageOf(Cause.squash(cause))}`
             })
           )
     )
   )
 }
 
-/** Tools as a function gives them, not yet by name. */
-const isList = <A>(tools: ReadonlyArray<A> | ReadonlyMap<string, A>): tools is ReadonlyArray<A> =>
-  Array.isArray(tools)
+/** Tools by name already: not as a function gives them. */
+const isByName = <A>(tools: ReadonlyArray<A> | ReadonlyMap<string, A>): tools is ReadonlyMap<string, A> =>
+  tools instanceof Map
 
 const contextOf = (given: AnyRunOptions["requestContext"]): RequestContext => {
   if (given instanceof Map) return given
@@ -125,12 +125,12 @@ export const prepare = Effect.fnUntraced(function* <
     instructions ?? (agent.instructions && (yield* resolve("instructions", agent.instructions, state)))
   const models = yield* resolve("model", agent.model, state)
   const own = typeof agent.tools === "function" ? yield* resolve("tools", agent.tools, state) : agent.tools
-  const { active, all, choices } = yield* checked(() => {
-    const known: ReadonlyMap<string, Tool.Tool<string, Needs>> = isList(own) ? toolsByName(own) : own
+  const { active, all, choices, first } = yield* checked(() => {
+    const known: ReadonlyMap<string, Tool.Tool<string, Needs>> = isByName(own) ? own : toolsByName(own)
     const all = added.length === 0 ? known : new Map([...known, ...toolsByName(added)])
     const active = settings.activeTools === undefined ? all : activeTools(all, settings.activeTools)
     checkToolChoice(settings.toolChoice, active)
-    return { active, all, choices: modelsOf(models, settings.maxRetries) }
+    return { active, all, choices: modelsOf(models, settings.maxRetries), first: instructionsOf(said) }
   })
   const entries = yield* readInput(input)
   const thread = yield* threadOf(agent, memory, entries)
@@ -157,7 +157,7 @@ export const prepare = Effect.fnUntraced(function* <
     requestContext: context,
     ids: RunIds.make(),
     makeId: ids.next,
-    instructions: instructionsOf(said),
+    instructions: first,
     input: conversation,
     added: [],
     thread,

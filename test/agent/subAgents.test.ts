@@ -216,7 +216,7 @@ describe("what is seen of an agent that is called", () => {
       yield* openNext(-1)
       const { chunks } = yield* read(Agent.stream(parent, "go"), chunk => {
         const inner = Nesting.unnest(chunk).chunk
-        return inner.type === "text-delta" ? openNext(Number.parseInt(inner.payload.text)) : Effect.void
+        return inner.type === "text-delta" ? openNext(Number.parseInt(inner.payload.text, 10)) : Effect.void
       })
       expectGrammar(chunks)
       expectGrammar(childOf(chunks, "c1"))

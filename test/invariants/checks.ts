@@ -1,6 +1,6 @@
 /** The invariants, as functions that say what is wrong. Each returns nothing when all is well. */
 import { isDeepStrictEqual } from "node:util"
-import type { Chunk, Message, Usage } from "eddy"
+import { type Chunk, Errors, type Message, type Usage } from "eddy"
 import { conversationFaults } from "../support/conversationFaults.js"
 import { violationsOf } from "../support/grammar.js"
 import { type RunOf, runsIn } from "./runsIn.js"
@@ -134,6 +134,18 @@ const usedBelow = (runs: ReadonlyArray<RunOf>, run: RunOf, from: number, to: num
   )
 }
 
+/** Whether a run ended because somebody stopped it, or a time limit did. */
+const isStopped = (chunks: Chunks): boolean =>
+  chunks.some(chunk => {
+    if (chunk.type === "abort") return true
+    if (chunk.type !== "error") return false
+    const { error } = chunk.payload
+    return (
+      error instanceof Errors.RunTimedOut ||
+      (error instanceof Errors.ModelError && error.reason === "timeout")
+    )
+  })
+
 /** Invariant 8: usage of steps, of runs, of the runs below. */
 export const usageFaults = (world: World, chunks: Chunks): Faults => {
   const runs = runsIn(chunks)
@@ -152,13 +164,12 @@ export const usageFaults = (world: World, chunks: Chunks): Faults => {
         from = index
       }
       if (chunk.type === "finish") {
-        const { output, response, stepResult } = chunk.payload
+        const { output, response } = chunk.payload
         const isOpen = run.chunks.slice(from).some(({ type }) => type === "step-start")
-        const open = isOpen ? [toldBy(world, response.headers), usedBelow(runs, run, from, index)] : []
-        const wanted = sum([...steps, ...open])
+        const open = isOpen ? toldBy(world, response.headers) : {}
         // Of an answer that was stopped it is a matter of luck whether its last part was heard.
-        const isLucky = isOpen && stepResult.reason !== "error" && isDeepStrictEqual(output.usage, sum(steps))
-        if (!isLucky) faults.push(...same("usage of the run", output.usage, wanted))
+        const isUnheard = isOpen && isStopped(run.chunks) && isDeepStrictEqual(output.usage, sum(steps))
+        if (!isUnheard) faults.push(...same("usage of the run", output.usage, sum([...steps, open])))
         faults.push(...oddFigures(output.usage))
       }
     }

@@ -72,7 +72,7 @@ export const families: ReadonlyArray<readonly [string, Family]> = [
 ]
 
 /** What a run told, and which tools it executed. */
-export interface Run {
+interface Run {
   readonly chunks: ReadonlyArray<Chunk.Chunk>
   readonly executed: ReadonlyArray<Executed>
 }
