@@ -85,6 +85,10 @@ export const refuseUnknown = (what: string, options: object, known: ReadonlyArra
   }
 }
 
+/** Options that say something: one that is `undefined` is as good as none. */
+export const given = <A extends object>(options: A): A =>
+  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as A
+
 const noLimits: Limits = {
   firstContent: undefined,
   betweenChunks: undefined,
@@ -113,14 +117,18 @@ const limitsOf = (timeouts: Timeouts | undefined): Limits => {
   }
 }
 
+/** Options without those of `undefined`: unless it is told to be exact, TypeScript lets that stand for none. */
+export const withoutUndefined = <Options extends object>(options: Options): Options =>
+  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Options
+
 /** The settings of a run: the run's own before the agent's. Throws `InvalidConfiguration`. */
 export const settingsOf = (defaults: Defaults, options: Defaults): Settings => {
-  const { maxDepth, maxRetries, maxSteps, stopWhen, timeouts, toolCallConcurrency, ...given } = {
+  const { maxDepth, maxRetries, maxSteps, stopWhen, timeouts, toolCallConcurrency, ...rest } = {
     ...defaults,
-    ...options
+    ...withoutUndefined(options)
   }
   return {
-    ...given,
+    ...rest,
     maxSteps: wholeNumber("maxSteps", maxSteps, 5, 1),
     toolCallConcurrency: wholeNumber("toolCallConcurrency", toolCallConcurrency, 10, 1),
     maxRetries: wholeNumber("maxRetries", maxRetries, 2, 0),

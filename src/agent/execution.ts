@@ -178,7 +178,13 @@ export class Execution<R> {
       },
       messages: this.messages,
       write: output => whileRunning(() => this.tellOutput(call, output)),
-      writeData: (part: DataPart) => whileRunning(() => emit({ ...part, runId, from: "USER" }))
+      writeData: (part: DataPart) => {
+        const isData = typeof part?.type === "string" && part.type.startsWith("data-")
+        if (isData) return whileRunning(() => emit({ ...part, runId, from: "USER" }))
+        return Effect.logWarning(
+          `Tool "${toolName}" wrote a part whose type does not begin with "data-": dropped.`
+        )
+      }
     }
   }
 

@@ -160,11 +160,26 @@ const stepEnds = <R>(run: Run<R>, answer: Answer, execution: Execution<R>): Stat
     storeAdded(run, thread),
     exit => {
       if (Exit.isSuccess(exit)) return stepStored(run, answer, execution)
+      endClientCalls(run, execution, storeFailure(Cause.squash(exit.cause)))
       lastStep(run, answer, undefined)
       return failedWith(exit.cause, undefined)
     },
-    () => haltedAfter(run, answer)
+    () => {
+      endClientCalls(run, execution, stoppedEnd(run, undefined).error)
+      return haltedAfter(run, answer)
+    }
   )
+}
+
+/** Calls that were left to the client have an outcome after all: a run that does not end by itself asks nobody. */
+const endClientCalls = <R>(run: Run<R>, execution: Execution<R>, error: AgentError): void => {
+  if (!execution.hasClientCalls) return
+  execution.cutOff(() => error)
+  const outcomes = execution.toMessage()
+  if (outcomes === undefined) return
+  if (run.added.at(-1)?.role === "tool") run.added.pop()
+  if (run.thread !== undefined) run.thread.stored = Math.min(run.thread.stored, run.added.length)
+  run.added.push(outcomes)
 }
 
 const stepStored = <R>(run: Run<R>, answer: Answer, execution: Execution<R>): State<R> => {

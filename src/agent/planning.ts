@@ -5,7 +5,7 @@ import type { ModelSettings, ToolChoice, ToolDefinition } from "../model/ModelPo
 import { fromInput } from "../protocol/Conversation.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
 import type { Message } from "../protocol/Message.js"
-import type { ProviderMetadata } from "../protocol/safeJson.js"
+import { type ProviderMetadata, wellFormed } from "../protocol/safeJson.js"
 import type { Tool } from "../tool/Tool.js"
 import {
   activeTools,
@@ -36,8 +36,11 @@ export interface StepPlan<R> {
 /** A system message of the instructions. Throws `InvalidConfiguration` when they are no text. */
 export const instructionsOf = (text: string | undefined): ReadonlyArray<Message> => {
   if (text === undefined || text === "") return []
-  if (typeof text === "string") return [{ role: "system", content: text }]
-  throw new InvalidConfiguration({ field: "instructions", message: "`instructions` are no text. Give a string." })
+  if (typeof text === "string") return [{ role: "system", content: wellFormed(text) }]
+  throw new InvalidConfiguration({
+    field: "instructions",
+    message: "`instructions` are no text. Give a string."
+  })
 }
 
 /** What a step asks that nobody has changed. */
@@ -73,6 +76,15 @@ const toolsOf = <R>(
   return { tools: chosen, definitions: definitionsOf(chosen) }
 }
 
+/** Refuses what can have no changes in it; of a promise nobody here would know the value. Throws `InvalidConfiguration`. */
+export const checkChanges = (changes: unknown): void => {
+  if (Predicate.isRecord(changes) && !Predicate.isPromiseLike(changes)) return
+  throw new InvalidConfiguration({
+    field: "prepareStep",
+    message: "`prepareStep` gave no object. Give the changes, for example { activeTools: [] }, or nothing."
+  })
+}
+
 /** What a step asks after `prepareStep` has had its say. Fails with whatever that fails with. */
 export const changedPlan = Effect.fnUntraced(function* <R>(run: Run<R>, prepareStep: PrepareStep) {
   const asked = prepareStep({
@@ -83,10 +95,7 @@ export const changedPlan = Effect.fnUntraced(function* <R>(run: Run<R>, prepareS
     requestContext: run.requestContext
   })
   const changes = (Effect.isEffect(asked) ? yield* asked : asked) ?? {}
-  if (!Predicate.isRecord(changes) || Predicate.isPromiseLike(changes)) {
-    const message = "`prepareStep` gave no object. Give the changes, for example { activeTools: [] }, or nothing."
-    return yield* new InvalidConfiguration({ field: "prepareStep", message })
-  }
+  checkChanges(changes)
   const base = basePlan(run)
   const messages = yield* messagesOf(run, changes)
   return yield* checked((): StepPlan<R> => {

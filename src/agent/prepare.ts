@@ -7,9 +7,10 @@ import * as Runtime from "effect/Runtime"
 import * as RuntimeFlags from "effect/RuntimeFlags"
 import * as RunIds from "../model/runIds.js"
 import * as RunFold from "../output/RunFold.js"
+import { abortMessage } from "../output/RunFold.js"
 import type { Chunk } from "../protocol/Chunk.js"
 import { type Entry, type Input, readInput, settled } from "../protocol/Conversation.js"
-import { AgentDepthExceeded, InvalidConfiguration } from "../protocol/Errors.js"
+import { AgentDepthExceeded, InvalidConfiguration, RunAborted } from "../protocol/Errors.js"
 import { IdGenerator } from "../protocol/Id.js"
 import { messageOf } from "../protocol/safeJson.js"
 import * as Usage from "../protocol/tokens.js"
@@ -42,31 +43,49 @@ import { storeLast } from "./thread.js"
 /** Characters of an answer that a run without replay keeps. */
 export const keptText = 2 ** 20
 
-/** A part of the agent, made for this run when it is a function. */
+/** Fails as soon as the run is to stop: it need not have begun for that. */
+const halted = (control: RunControl, signal: AbortSignal | undefined): Effect.Effect<never, RunAborted> =>
+  Effect.async(resume => {
+    const stop = (): void => {
+      const halt = control.halted
+      const reason = halt?._tag === "Aborted" ? halt.reason : undefined
+      if (halt !== undefined) {
+        resume(Effect.fail(new RunAborted({ message: abortMessage(reason), cause: reason })))
+      }
+    }
+    control.onHalt(stop)
+    const release = follow(signal, control)
+    stop()
+    return Effect.sync(release)
+  })
+
+interface Surroundings extends DynamicState {
+  readonly control: RunControl
+  readonly signal: AbortSignal | undefined
+}
+
+/** A part of the agent, made for this run when it is a function. It may take its time, and an abort does not wait for it. */
 const resolve = <A>(
   field: string,
   dynamic: Dynamic<A>,
-  state: DynamicState
-): Effect.Effect<A, InvalidConfiguration> => {
+  { control, requestContext, signal }: Surroundings
+): Effect.Effect<A, InvalidConfiguration | RunAborted> => {
   // A part that is a function is no part yet: what an agent is made of are texts, lists and objects.
   if (typeof dynamic !== "function") return Effect.succeed(dynamic)
   const make = dynamic as (state: DynamicState) => A | Effect.Effect<A, unknown>
   const made = Effect.suspend(() => {
-    const value = make(state)
+    const value = make({ requestContext })
     return Effect.isEffect(value) ? (value as Effect.Effect<A, unknown>) : Effect.succeed(value)
   })
-  return Effect.interruptible(made).pipe(
-    Effect.catchAllCause(cause =>
-      Cause.isInterruptedOnly(cause)
-        ? Effect.interrupt
-        : Effect.fail(
-            new InvalidConfiguration({
-              field,
-              message: `The function \`${field}\` of the agent must give what the agent is to have, and failed: ${messageOf(Cause.squash(cause))}`
-            })
-          )
-    )
+  const broken = (cause: Cause.Cause<unknown>): InvalidConfiguration =>
+    new InvalidConfiguration({
+      field,
+      message: `The function \`${field}\` of the agent must give what the agent is to have, and failed: ${messageOf(Cause.squash(cause))}`
+    })
+  const named = Effect.catchAllCause(made, cause =>
+    Cause.isInterruptedOnly(cause) ? Effect.interrupt : Effect.fail(broken(cause))
   )
+  return Effect.interruptible(Effect.raceFirst(named, halted(control, signal)))
 }
 
 /** Tools by name already: not as a function gives them. */
@@ -120,7 +139,7 @@ export const prepare = Effect.fnUntraced(function* <
     return yield* new AgentDepthExceeded({ agentId: agent.id, maxDepth, message })
   }
   const context = contextOf(requestContext)
-  const state: DynamicState = { requestContext: context }
+  const state: Surroundings = { requestContext: context, control, signal: abortSignal }
   const said =
     instructions ?? (agent.instructions && (yield* resolve("instructions", agent.instructions, state)))
   const models = yield* resolve("model", agent.model, state)

@@ -21,7 +21,7 @@ export interface Recording {
 
 /**
  * A run that is recorded as it goes: what `Agent.run` and the Promise facade are made of. `observe` sees every chunk before
- * any reader does and must not throw.
+ * any reader does and must not throw. `control` stops the run also before it has begun.
  *
  * @since 0.1.0
  * @category running
@@ -34,9 +34,9 @@ export const record = <
   agent: Agent<R>,
   input: Input,
   options: RunOptions<Tools, Memory>,
-  observe?: (chunk: Chunk, recorded: RunRecord.RunRecord) => void
+  observe?: (chunk: Chunk, recorded: RunRecord.RunRecord) => void,
+  control: RunControl = new RunControl()
 ): Effect.Effect<Recording, AgentError, R | RunRequirements<Tools, Memory>> => {
-  const control = new RunControl()
   const { abort } = control
   const retention = { textLimit: keptText, onLeft: () => abort("Its reader has left.") }
   return Effect.map(prepare(agent, input, options, control), prepared => {

@@ -32,6 +32,8 @@ export const openThread = Effect.fnUntraced(function* <R>(run: Run<R>, thread: R
   const recalled = lastMessages === 0 ? [] : yield* store.messages(id, { last: lastMessages })
   const system = entries.flatMap(({ message }) => (message.role === "system" ? [message] : []))
   const said = entries.filter(({ message }) => message.role !== "system")
+  // What is sent again was said by the run that said it first.
+  const runs = new Map(recalled.map(message => [message.id, message.runId]))
   const stored =
     said.length === 0
       ? []
@@ -39,7 +41,7 @@ export const openThread = Effect.fnUntraced(function* <R>(run: Run<R>, thread: R
           id,
           said.map(entry => ({
             id: entry.id ?? run.makeId("message"),
-            runId: run.runId,
+            runId: runs.get(entry.id ?? "") ?? run.runId,
             message: entry.message
           }))
         )

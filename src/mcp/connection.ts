@@ -4,7 +4,7 @@ import * as Predicate from "effect/Predicate"
 import * as Runtime from "effect/Runtime"
 import { messageOf } from "../protocol/safeJson.js"
 import { oneLine } from "../tool/schemaIssues.js"
-import { closed, connectFailed, requestFailed, sentence, timedOut } from "./failures.js"
+import { connectFailed, requestFailed, sentence, timedOut } from "./failures.js"
 import { Link } from "./link.js"
 import type { McpError } from "./McpError.js"
 import { loadClient, loadTypes, transportTo } from "./sdk.js"
@@ -92,20 +92,16 @@ export const open = Effect.fnUntraced(function* <A>(
   )
 
   const request: Connection["request"] = (method, params, onProgress) =>
-    Effect.suspend(() =>
-      link.isClosed
-        ? Effect.fail(closed(settings))
-        : Effect.tryPromise({
-            try: signal =>
-              client.request({ method, params }, ResultSchema, {
-                signal,
-                timeout: settings.timeout,
-                resetTimeoutOnProgress: true,
-                ...(onProgress === undefined ? {} : { onprogress: onProgress })
-              }),
-            catch: cause => requestFailed(settings, cause)
-          })
-    )
+    Effect.tryPromise({
+      try: signal =>
+        client.request({ method, params }, ResultSchema, {
+          signal,
+          timeout: settings.timeout,
+          resetTimeoutOnProgress: true,
+          ...(onProgress === undefined ? {} : { onprogress: onProgress })
+        }),
+      catch: cause => requestFailed(settings, cause)
+    })
 
   return yield* shakeHands.pipe(
     Effect.flatMap(() =>

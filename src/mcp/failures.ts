@@ -59,7 +59,7 @@ export const timedOut = ({ who }: Settings, milliseconds: number, cause?: unknow
     cause
   })
 
-export const closed = ({ who }: Settings, cause?: unknown): McpError =>
+const closed = ({ who }: Settings, cause: unknown): McpError =>
   new McpError({ reason: "closed", message: `The connection to ${who} is closed. Connect again.`, cause })
 
 /** Why a request failed. */

@@ -34,10 +34,6 @@ export class Link implements Transport {
     transport.onmessage = (message, extra) => this.enqueue(() => this.receive(message, extra))
   }
 
-  get isClosed(): boolean {
-    return !this.isOpen
-  }
-
   /** Whether it was ended from this side. */
   get isLeft(): boolean {
     return this.wasLeft

@@ -46,6 +46,12 @@ export const join = (writing: { half: string }, delta: string): string => {
   return text.slice(0, -1).toWellFormed()
 }
 
+/** Whether a block goes on under another signature. What is signed goes back as it was signed: that is another block. */
+const isSignedAnew = (block: Block, metadata: ProviderMetadata): boolean => {
+  const [before, now] = [signatureOf(block.metadata), signatureOf(metadata)]
+  return before !== undefined && now !== undefined && before !== now
+}
+
 /** The blocks of one answer. */
 export class Blocks {
   private readonly open = new Map<string, Block>()
@@ -109,6 +115,12 @@ export class Blocks {
       block = this.open.get(`${type} ${part.id}`) ?? this.begin(type, part.id, undefined)
       this.current = block
       this.place(block)
+      this.turnTo(block)
+    }
+    if (part.providerMetadata !== undefined && isSignedAnew(block, part.providerMetadata)) {
+      this.end(block, undefined)
+      block = this.begin(type, part.id, part.providerMetadata)
+      this.current = block
       this.turnTo(block)
     }
     const text = part.delta ? join(block, part.delta) : ""

@@ -58,6 +58,13 @@ const malformedInput = (text: unknown): unknown => ({ malformedArguments: toJson
 const isPlainJson = (input: unknown): boolean =>
   typeof input === "string" && !input.includes("\\u") && input.isWellFormed()
 
+/** What arguments say, however they are written. */
+const said = (input: unknown): string =>
+  stringify(Either.getOrElse(parseArguments(input), () => malformedInput(input)))
+
+/** Whether the provider executes this call and has not told its result. */
+const isOwed = ({ call, isAnswered }: Draft): boolean => call?.isProviderExecuted === true && !isAnswered
+
 const isBlank = (input: unknown): boolean => typeof input === "string" && input.trim() === ""
 
 /** The calls of one answer. */
@@ -142,17 +149,26 @@ export class Calls {
     const known = this.drafts.filter(draft => draft.sourceId === toolCallId)
     const told = known.filter(({ call, toolName: name }) => call !== undefined && name === toolName)
     if (toolCallId !== "" && told.length > 0) {
-      const said = stringify(Either.getOrElse(parseArguments(input), () => malformedInput(input)))
-      if (told.some(({ call }) => stringify(call?.input) === said)) return
+      // Arguments that come to nothing are no other arguments.
+      if (isBlank(input) || told.some(({ call }) => stringify(call?.input) === said(input))) return
     }
     const written = known.filter(({ call }) => call === undefined)
     const draft =
       written.find(draft => draft.toolName === toolName) ??
       (toolCallId === "" ? undefined : written[0]) ??
+      this.written(toolName, input) ??
       this.withoutStream(toolCallId, toolName, isProviderExecuted)
     draft.metadata = mergeMetadata(draft.metadata, providerMetadata)
     this.endDraft(draft, undefined)
     this.make(draft, toolName, input, isProviderExecuted || draft.isProviderExecuted)
+  }
+
+  /** Arguments that were written to their end under another id: some rewrite the ids of calls and leave those. */
+  private written(toolName: string, input: unknown): Draft | undefined {
+    return this.drafts.find(
+      ({ call, isComplete, text, toolName: name }) =>
+        call === undefined && isComplete && name === toolName && said(text) === said(input)
+    )
   }
 
   private withoutStream(sourceId: string, toolName: string, isProviderExecuted: boolean): Draft {
@@ -212,12 +228,15 @@ export class Calls {
     const { isError, providerMetadata, toolCallId: sourceId } = part
     const known = this.drafts.filter(draft => draft.sourceId === sourceId)
     const waiting = known.filter(draft => !draft.isAnswered)
-    const draft =
+    const named =
       waiting.find(draft => draft.toolName === part.toolName) ?? (sourceId === "" ? undefined : waiting[0])
-    if (draft === undefined && known.length > 0) return
-    const earlier = draft === undefined ? this.ids.owed.get(sourceId) : undefined
+    if (named === undefined && known.length > 0) return
+    const earlier = named === undefined ? this.ids.owed.get(sourceId) : undefined
+    // Some providers tell a result under an id of its own.
+    const isNamed = named !== undefined || earlier !== undefined
+    const draft = isNamed ? named : this.drafts.find(owed => isOwed(owed) && owed.toolName === part.toolName)
     const call = earlier === undefined ? this.answered(draft, part) : undefined
-    this.ids.owed.delete(sourceId)
+    this.ids.owed.delete(draft?.sourceId ?? sourceId)
     const toolCallId = call?.part.toolCallId ?? earlier ?? sourceId
     const toolName = call?.part.toolName ?? part.toolName
     const result = part.result === undefined ? null : part.result

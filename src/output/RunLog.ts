@@ -64,10 +64,11 @@ const follow = (position: Position, entry: Chunk | Marker): void => {
 const nowhere = (): Position => ({ type: "text-delta", id: "" })
 
 /** The log of a run. Made by `RunLog.make`. @since 0.1.0 @category models */
-export class RunLog {
-  private readonly entries: Array<Entry> = []
+export class RunLog implements Source {
+  /** For its cursors, as are {@link want}, {@link wait}, {@link forget} and {@link leave}. */
+  readonly entries: Array<Entry> = []
   private readonly end: Position = nowhere()
-  private readonly cursors = new Set<Cursor>()
+  private readers = 0
   private waiting: Array<() => void> = []
   private resume: (() => void) | undefined
   private wanted = 0
@@ -77,11 +78,15 @@ export class RunLog {
   private readonly ahead: number
 
   constructor(
-    private readonly runId: string,
+    readonly runId: string,
     /** Of a log that keeps nothing that was read: its one reader has left before the end. */
     private readonly onLeft: (() => void) | undefined
   ) {
     this.ahead = onLeft === undefined ? ahead : aheadUnkept
+  }
+
+  get isClosed(): boolean {
+    return this.closed
   }
 
   /** Whether what was read is kept for other readers. */
@@ -158,13 +163,15 @@ export class RunLog {
     this.release()
   }
 
-  /** Lets go of what was read; places count from there. */
-  private forget(count: number): void {
+  /** Lets go of what was read, unless it is kept; whether it did. Places count from there. */
+  forget(count: number): boolean {
+    if (this.isKept) return false
     this.entries.splice(0, count)
     this.wanted -= count
+    return true
   }
 
-  private want(index: number): void {
+  want(index: number): void {
     if (index <= this.wanted) return
     this.wanted = index
     // Not for each chunk that is read: half of what it may be ahead is worth waking the writer for.
@@ -175,25 +182,23 @@ export class RunLog {
     }
   }
 
+  wait(callback: () => void): void {
+    // One reader is the rule, and an array that has grown has room for sixteen.
+    if (this.waiting.length === 0) this.waiting = [callback]
+    else this.waiting.push(callback)
+  }
+
   /** Wakes the readers that wait. */
   wake(): void {
     if (this.waiting.length === 0) return
-    const waiting = this.waiting
+    const { waiting } = this
     this.waiting = []
     for (const callback of waiting) callback()
   }
 
   /** Everything that is there, read apart from the readers: it is no demand. */
   *read(): Generator<Chunk> {
-    const cursor = new Cursor({
-      entries: this.entries,
-      runId: this.runId,
-      isClosed: () => this.closed,
-      want: () => undefined,
-      wait: () => undefined,
-      forget: undefined,
-      left: () => undefined
-    })
+    const cursor = new Cursor(this)
     for (let chunk = cursor.next(); chunk !== undefined; chunk = cursor.next()) yield chunk
   }
 
@@ -201,51 +206,43 @@ export class RunLog {
   open(): Cursor | InvalidConfiguration {
     if (!this.isKept && this.isRead) return readAlready()
     this.isRead = true
-    const cursor = new Cursor({
-      entries: this.entries,
-      runId: this.runId,
-      isClosed: () => this.closed,
-      want: index => this.want(index),
-      wait: callback => {
-        this.waiting.push(callback)
-      },
-      forget: this.isKept ? undefined : count => this.forget(count),
-      left: () => this.left(cursor)
-    })
-    this.cursors.add(cursor)
-    return cursor
+    this.readers++
+    return new Cursor(this)
   }
 
-  private left(cursor: Cursor): void {
-    if (!this.cursors.delete(cursor) || this.cursors.size > 0) return
+  /** A reader leaves. */
+  leave(isDone: boolean): void {
+    this.readers--
+    if (this.readers > 0) return
     // The run of a reader that has left is not left half done: what it does and what it tells goes on. Where nothing is kept
     // nobody can follow it any more, and it is stopped.
     if (this.isKept) this.wantAll()
-    else this.discard(this.closed && cursor.isDone() ? undefined : this.onLeft)
+    else this.discard(isDone ? undefined : this.onLeft)
   }
 }
 
+/** What a cursor needs of its log. */
 interface Source {
   readonly entries: ReadonlyArray<Entry>
   readonly runId: string
-  readonly isClosed: () => boolean
+  readonly isClosed: boolean
   readonly want: (index: number) => void
   readonly wait: (callback: () => void) => void
-  /** Lets go of so many entries at the front; `undefined`: they are kept. */
-  readonly forget: ((count: number) => void) | undefined
-  readonly left: () => void
+  readonly forget: (count: number) => boolean
+  readonly leave: (isDone: boolean) => void
 }
 
 /** One reader's place in the log. @since 0.1.0 @category models */
 export class Cursor {
   private index = 0
+  private isOpen = true
   private readonly position: Position = nowhere()
 
-  constructor(private readonly source: Source) {}
+  constructor(private readonly log: Source) {}
 
   /** The next chunk that is there already. `undefined`: none, see {@link isDone} and {@link wait}. */
   next(): Chunk | undefined {
-    const { entries, runId } = this.source
+    const { entries, runId } = this.log
     while (this.index < entries.length) {
       const entry = entries[this.index++]
       if (typeof entry === "string") {
@@ -276,31 +273,31 @@ export class Cursor {
   /** Tells the writer how far this reader has come. {@link drain} and {@link wait} do it by themselves. */
   wantMore(): void {
     this.forget()
-    this.source.want(this.index)
+    this.log.want(this.index)
   }
 
   private forget(): void {
-    if (this.source.forget === undefined) return
-    this.source.forget(this.index)
-    this.index = 0
+    if (this.log.forget(this.index)) this.index = 0
   }
 
   /** Whether everything was read and nothing more will come. */
   isDone(): boolean {
-    return this.source.isClosed() && this.index >= this.source.entries.length
+    return this.log.isClosed && this.index >= this.log.entries.length
   }
 
   /** Wants more, and calls back once when there is more or the end. */
   wait(callback: () => void): void {
     this.forget()
     // First this: a writer that was held writes at once, and may have nothing more to write then.
-    this.source.wait(callback)
-    this.source.want(this.index + 1)
+    this.log.wait(callback)
+    this.log.want(this.index + 1)
   }
 
   /** The reader leaves. No other reader notices. */
   close(): void {
-    this.source.left()
+    if (!this.isOpen) return
+    this.isOpen = false
+    this.log.leave(this.isDone())
   }
 }
 

@@ -100,8 +100,10 @@ export class RunRecord {
 
   /** Calls back once, when the run has settled; at once when it has. */
   onSettled(callback: (full: FullOutput) => void): void {
-    if (this.full === undefined) this.waiting.push(callback)
-    else callback(this.full)
+    if (this.full !== undefined) callback(this.full)
+    else if (this.waiting.length > 0) this.waiting.push(callback)
+    // An array that has grown has room for sixteen, and one is the rule.
+    else this.waiting = [callback]
   }
 }
 

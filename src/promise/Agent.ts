@@ -5,10 +5,11 @@
  */
 import * as Effect from "effect/Effect"
 import * as ManagedRuntime from "effect/ManagedRuntime"
-import { refuseUnknown, settingsOf } from "../agent/checkOptions.js"
+import { given, refuseUnknown, settingsOf } from "../agent/checkOptions.js"
 import { type Agent as CoreAgent, make as makeAgent } from "../agent/definition.js"
 import type { Dynamic as CoreDynamic } from "../agent/RunOptions.js"
 import { record } from "../agent/recording.js"
+import { RunControl } from "../agent/run.js"
 import { asTool } from "../agent/subAgent.js"
 import type { FullOutput } from "../output/FullOutput.js"
 import { failureOf } from "../output/RunRecord.js"
@@ -112,10 +113,12 @@ export class Agent {
    */
   async stream(messages: Input, options: StreamOptions = {}): Promise<ModelOutput> {
     refuseUnknown("A run", options, streamFields)
-    const merged: StreamOptions = { ...this.#defaultOptions, ...options }
+    const merged: StreamOptions = { ...this.#defaultOptions, ...given(options) }
     const runs = this.#runs
     const observe = observer(merged, runs.log)
-    const { abort, recorded } = await runs.start(record(this.#core, messages, toRunOptions(merged), observe))
+    const control = new RunControl()
+    const begin = record(this.#core, messages, toRunOptions(merged), observe, control)
+    const { abort, recorded } = await runs.start(begin, control.abort)
     announceEnd(recorded, merged, runs.log)
     return new ModelOutput(recorded, abort, runs.log)
   }

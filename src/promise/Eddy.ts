@@ -50,6 +50,7 @@ export class Eddy<const Agents extends Readonly<Record<string, Agent>> = Readonl
   readonly threads: Threads
   readonly #runs: Runs.Runs
   readonly #dispose: () => Promise<void>
+  #isShutDown = false
 
   constructor(options: EddyOptions<Agents> = {}) {
     refuseUnknown("The container", options, ["agents", "logger", "storage"])
@@ -60,6 +61,7 @@ export class Eddy<const Agents extends Readonly<Record<string, Agent>> = Readonl
       storage === undefined ? logging : Layer.merge(logging, layerOf(storage))
     )
     this.threads = new Threads(async effect => {
+      if (this.#isShutDown) throw Runs.shutDown
       const exit = await runtime.runPromiseExit(effect)
       if (Exit.isSuccess(exit)) return exit.value
       throw Cause.squash(exit.cause)
@@ -94,6 +96,7 @@ export class Eddy<const Agents extends Readonly<Record<string, Agent>> = Readonl
 
   /** Aborts every run and waits until they have ended. The container cannot be used afterwards. */
   readonly shutdown = async (): Promise<void> => {
+    this.#isShutDown = true
     await this.#runs.shutdown()
     await this.#dispose()
   }

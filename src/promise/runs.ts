@@ -15,7 +15,10 @@ export interface Host {
 /** What the owner of runs does for them. */
 export interface Runs {
   /** Starts a run. Rejects with what the run cannot begin with. */
-  readonly start: (begin: Effect.Effect<Recording, unknown, ThreadStore>) => Promise<Recording>
+  readonly start: (
+    begin: Effect.Effect<Recording, unknown, ThreadStore>,
+    abort: Recording["abort"]
+  ) => Promise<Recording>
   /** Runs an effect of the log. */
   readonly log: (effect: Effect.Effect<void>) => void
   /** Aborts every run and waits for them; no other starts afterwards. */
@@ -24,24 +27,23 @@ export interface Runs {
 
 const shutDownReason = "The container was shut down."
 
+/** What everybody is told who comes later. */
+export const shutDown = new InvalidConfiguration({
+  field: "runtime",
+  message: "This container was shut down. Make another one before you use it again."
+})
+
 export const make = (host: Host): Runs => {
   const open = new Map<Fiber.RuntimeFiber<void, unknown>, () => void>()
   let isShutDown = false
 
-  const start = (needy: Effect.Effect<Recording, unknown, ThreadStore>): Promise<Recording> => {
+  const start: Runs["start"] = (needy, abort) => {
     // Where there is no store a run with a thread is refused, and no other asks for one.
     const begin = needy as Effect.Effect<Recording, unknown>
-    if (isShutDown) {
-      const message = "This container was shut down. Make another one before you run its agents again."
-      return Promise.reject(new InvalidConfiguration({ field: "runtime", message }))
-    }
+    if (isShutDown) return Promise.reject(shutDown)
     return new Promise((resolve, reject) => {
-      let abort: Recording["abort"] = () => undefined
       const fiber = host.runFork(
         Effect.flatMap(begin, recording => {
-          abort = recording.abort
-          // Shut down while the run was being prepared.
-          if (isShutDown) abort(shutDownReason)
           resolve(recording)
           return recording.going
         })

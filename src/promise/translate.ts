@@ -1,6 +1,7 @@
 /** The words of plain TypeScript, in those of the core. */
 import * as Effect from "effect/Effect"
 import { defaultFields, isLanguageModel, runFields } from "../agent/checkOptions.js"
+import { checkChanges } from "../agent/planning.js"
 import type {
   Dynamic as CoreDynamic,
   PrepareStep as CorePrepareStep,
@@ -35,7 +36,13 @@ const isModelId = (model: SingleModel): model is ModelRouter.ModelId =>
 const toModel = (model: SingleModel): LanguageModel => {
   if (isLanguageModel(model)) return model
   if (isModelId(model)) return ModelRouter.fromId(model)
-  return AiSdk.make(model)
+  const made = AiSdk.make(model)
+  if (typeof made.modelId === "string") return made
+  // A provider that stands where its model should is taken for a function, and names its model by what it is told.
+  throw new InvalidConfiguration({
+    field: "model",
+    message: '`model` has no name. Ask the provider for a model by its name, for example openai("gpt-5").'
+  })
 }
 
 const isEntry = (
@@ -51,7 +58,7 @@ const isList = (models: ModelInput): models is Exclude<ModelInput, SingleModel> 
 const noModel = (value: unknown): InvalidConfiguration =>
   new InvalidConfiguration({
     field: "model",
-    message: `\`model\` is ${value === null ? "null" : `a ${typeof value}`}. Give a model of an AI SDK provider package, for example openai("gpt-5"), or its name: "openai/gpt-5".`
+    message: `\`model\` is ${value === null ? "null" : `of type ${typeof value}`}. Give a model of an AI SDK provider package, for example openai("gpt-5"), or its name: "openai/gpt-5".`
   })
 
 const single = (model: SingleModel): LanguageModel => {
@@ -106,6 +113,7 @@ const toPrepareStep =
       fromPromise(() => prepare(state)),
       changes => {
         if (changes === undefined || changes === null) return undefined
+        checkChanges(changes)
         const { model, tools, ...rest } = changes
         return {
           ...rest,

@@ -98,7 +98,7 @@ export interface ToolCallInput extends WithOptions {
 export interface ToolResultInput extends WithOptions {
   readonly type: "tool-result"
   readonly toolCallId: string
-  /** Not read: the call says which tool it is. */
+  /** Read only as long as its call is not known: that says which tool it is. */
   readonly toolName?: string | undefined
   readonly output?:
     | { readonly type: string; readonly value?: unknown; readonly reason?: string | undefined }

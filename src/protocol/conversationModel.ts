@@ -44,6 +44,7 @@ const TaggedOutput = Schema.Union(
 const ToolResultPart = Schema.Struct({
   type: Schema.Literal("tool-result"),
   toolCallId: Text,
+  toolName: Schema.optional(Schema.Unknown),
   output: Schema.optional(TaggedOutput),
   /** The older way: the bare result, and whether it is an error. */
   result: Schema.optional(Schema.Unknown),
@@ -141,8 +142,8 @@ const callOf = (part: typeof ToolCallPart.Type): Message.ToolCallPart => ({
 const resultOf = (part: typeof ToolResultPart.Type): Message.ToolResultPart => ({
   type: "tool-result",
   toolCallId: part.toolCallId,
-  // The call knows its tool better: the name is set when call and result are paired.
-  toolName: "",
+  // The call knows its tool better: its name is taken when call and result are paired.
+  toolName: typeof part.toolName === "string" ? Json.wellFormed(part.toolName) : "",
   output: part.output === undefined ? bareOutput(part.result, part.isError) : taggedOutput(part.output),
   ...withOptions(part.providerOptions)
 })

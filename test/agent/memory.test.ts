@@ -553,10 +553,10 @@ describe("a client that sends again what the thread has", () => {
       yield* say([uiUser("m1", "one")], "a1")
       const model = ScriptedModel.make([reply("a2")])
       yield* Agent.generate(agentOf(model), [uiUser("m1", "one, changed"), uiUser("m2", "two")], { memory })
-      const prompt = model.requests[0]?.messages
+      const prompt = model.requests[0]?.messages ?? []
       expectPrompt(prompt)
-      expect(textsOf(prompt ?? [])).toStrictEqual(["one, changed", "a1", "two"])
-      expect(rolesOf(prompt ?? [])).toStrictEqual(["user", "assistant", "user"])
+      expect(textsOf(prompt)).toStrictEqual(["one, changed", "a1", "two"])
+      expect(rolesOf(prompt)).toStrictEqual(["user", "assistant", "user"])
       expect((yield* stored()).map(({ id }) => id).filter(id => id.startsWith("m"))).toContain("m2")
       expect(textsOf(yield* messagesOf())).toStrictEqual(["one, changed", "a1", "two", "a2"])
     }).pipe(Effect.provide(layerMemory))
@@ -627,6 +627,44 @@ describe("a client that sends again what the thread has", () => {
       expect(after.slice(0, 4).map(({ id, sequence }) => [id, sequence])).toStrictEqual(
         before.map(({ id, sequence }) => [id, sequence])
       )
+    }).pipe(Effect.provide(layerMemory))
+  )
+
+  it.effect("does not change what the model was told of an outcome", () =>
+    Effect.gen(function* () {
+      const shot = Tool.make("shot", {
+        execute: () => Effect.succeed({ png: "AQID" }),
+        toModelOutput: ({ png }) => ({
+          type: "content",
+          value: [
+            { type: "text", text: "the screen" },
+            { type: "media", data: png, mediaType: "image/png" }
+          ]
+        })
+      })
+      const refusing = Tool.make("refusing", { execute: () => Effect.succeed({ isError: true, code: 7 }) })
+      const model = ScriptedModel.make([
+        [toolCall("c1", "shot", {}), toolCall("c2", "refusing", {}), ends("tool-calls")],
+        reply("done")
+      ])
+      const chunks = yield* chunksOf(
+        Agent.stream(agentOf(model, [shot, refusing]), [uiUser("m1", "go")], { memory })
+      )
+      const before = yield* messagesOf()
+      const sent = JSON.parse(JSON.stringify([uiUser("m1", "go"), uiMessageOf(chunks), uiUser("m2", "more")]))
+      const prompt = yield* nextPrompt(sent)
+      expect(prompt).toStrictEqual([...before, user("more")])
+    }).pipe(Effect.provide(layerMemory))
+  )
+
+  it.effect("leaves each message to the run that said it", () =>
+    Effect.gen(function* () {
+      const one = agentOf(ScriptedModel.make([reply("a1")]))
+      const chunks = yield* chunksOf(Agent.stream(one, [uiUser("m1", "one")], { memory, runId: "r1" }))
+      const two = agentOf(ScriptedModel.make([reply("a2")]))
+      const input = [uiUser("m1", "one"), uiMessageOf(chunks), uiUser("m2", "two")]
+      yield* Agent.generate(two, input, { memory, runId: "r2" })
+      expect((yield* stored()).map(({ runId }) => runId)).toStrictEqual(["r1", "r1", "r2", "r2"])
     }).pipe(Effect.provide(layerMemory))
   )
 
@@ -925,6 +963,16 @@ describe("how much is recalled", () => {
       expectPrompt(prompt)
       expect(textsOf(prompt)[0]).toBe("go")
       expect(prompt).toHaveLength(11)
+    }).pipe(Effect.provide(layerMemory))
+  )
+
+  it.effect("what is sent again stands where it stood, also when it is older than what is recalled", () =>
+    Effect.gen(function* () {
+      const input = (turn: number) => uiUser(`m${turn}`, `u${turn}`)
+      for (const turn of [1, 2, 3]) yield* say([input(turn)], `a${turn}`)
+      const told = yield* promptOf(2, undefined, [input(1), input(2), input(3), input(4)])
+      expect(told).toStrictEqual(["u1", "u2", "u3", "a3", "u4"])
+      expect(yield* stored()).toHaveLength(8)
     }).pipe(Effect.provide(layerMemory))
   )
 

@@ -46,6 +46,8 @@ const agentOf = <const Tools extends ReadonlyArray<Tool.Any> = []>(
 
 const echo = Tool.make("echo", { input: { type: "object" }, execute: args => Effect.succeed(args) })
 const wait = Tool.make("wait", { execute: () => Effect.never })
+/** Executed by the client. */
+const pick = Tool.make("pick", { input: { type: "object" } })
 
 const say = (input: string, answer: string) =>
   Agent.generate(agentOf(ScriptedModel.make([reply(answer)])), input, { memory })
@@ -470,6 +472,17 @@ describe("a store that fails", () => {
       }).pipe(Effect.provide(faulty("append", 2, Effect.fail(full))))
   )
 
+  it.effect(
+    "after a step that leaves a call to the client: the call has an outcome, as in every run that fails",
+    () =>
+      Effect.gen(function* () {
+        const model = ScriptedModel.make([[...text("pick"), toolCall("c1", "pick", {}), ends("tool-calls")]])
+        const { chunks } = yield* read(Agent.stream(agentOf(model, [pick]), "go", { memory }))
+        expectGrammar(chunks)
+        expect(types(chunks).slice(-4)).toStrictEqual(["tool-error", "step-finish", "error", "finish"])
+      }).pipe(Effect.provide(faulty("append", 2, Effect.fail(full))))
+  )
+
   it.effect("refuses a thread of another resource: nothing is asked, nothing stored", () =>
     Effect.gen(function* () {
       yield* say("mine", "yours")
@@ -729,6 +742,28 @@ describe("a store that is slow", () => {
       expectGrammar(chunks)
       expect(finishOf(chunks).stepResult.reason).toBe("aborted")
       expect(yield* messagesOf()).toStrictEqual([Message.user("go"), ...firstStep])
+    }).pipe(Effect.provide(slow))
+  )
+
+  it.effect("a run that is stopped while a step is being stored that leaves a call to the client", () =>
+    Effect.gen(function* () {
+      const controller = new AbortController()
+      const model = ScriptedModel.make([[...text("pick"), toolCall("c1", "pick", {}), ends("tool-calls")]])
+      const { chunks } = yield* read(
+        Agent.stream(agentOf(model, [pick]), "go", { memory, abortSignal: controller.signal }),
+        chunk =>
+          Effect.sync(() => {
+            if (chunk.type === "tool-call") setImmediate(() => setImmediate(() => controller.abort()))
+          })
+      )
+      expect(finishOf(chunks).stepResult.reason).toBe("aborted")
+      expectGrammar(chunks)
+      expect(yield* nextPrompt()).toStrictEqual([
+        Message.user("go"),
+        assistant(said("pick"), called("c1", "pick")),
+        outcomes(["c1", "pick", cut]),
+        Message.user("next")
+      ])
     }).pipe(Effect.provide(slow))
   )
 

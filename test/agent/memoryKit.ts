@@ -4,8 +4,9 @@ import { ScriptedModel } from "eddy/testing"
 import { Context, Effect, Layer } from "effect"
 import { expect } from "vitest"
 import * as memoryThreads from "../../src/storage/memoryThreads.js"
+import { conversationFaults } from "../support/conversationFaults.js"
 
-export type Store = Context.Tag.Service<ThreadStore.ThreadStore>
+type Store = Context.Tag.Service<ThreadStore.ThreadStore>
 
 export const memory = { thread: "t1", resource: "u1" } as const
 
@@ -30,7 +31,7 @@ export const changed = (change: (store: Store) => Partial<Store>): Layer.Layer<T
     return Context.make(ThreadStore.ThreadStore, { ...store, ...change(store) })
   })
 
-export type Operation = keyof ReturnType<typeof memoryThreads.make>
+type Operation = keyof ReturnType<typeof memoryThreads.make>
 
 /** A store that counts what its driver is asked, and the rows that it reads and writes. */
 export const counting = () => {
@@ -97,36 +98,17 @@ export const nextPrompt = Effect.fnUntraced(function* (
   return prompt
 })
 
-/**
- * What a provider would refuse in a prompt: it begins in the middle of a turn, a call has not its one outcome right behind
- * it, an outcome stands behind no call, a message is empty, half of a surrogate pair.
- */
+/** What is wrong with a prompt: it begins with somebody else than the user, holds an empty message, or no provider takes it. */
 export const promptFaults = (messages: ReadonlyArray<Message.Message>): ReadonlyArray<string> => {
-  const faults: Array<string> = []
   const spoken = messages.filter(({ role }) => role !== "system")
-  if (messages.slice(0, messages.length - spoken.length).some(({ role }) => role !== "system")) {
-    faults.push("a system message behind another one")
-  }
-  if (spoken[0]?.role !== "user") faults.push(`begins with ${spoken[0]?.role}`)
-  for (const [index, message] of spoken.entries()) {
-    if (message.content.length === 0) faults.push(`[${index}] is empty`)
-    if (message.role === "tool" && spoken[index - 1]?.role !== "assistant") {
-      faults.push(`[${index}] outcomes behind no answer`)
-    }
-    if (message.role !== "assistant") continue
-    const calls = message.content.flatMap(part =>
-      part.type === "tool-call" && part.providerExecuted !== true ? [part.toolCallId] : []
-    )
-    const next = spoken[index + 1]
-    const results = next?.role === "tool" ? next.content.map(part => part.toolCallId) : []
-    if (calls.join() !== results.join()) faults.push(`[${index}] calls [${calls}], outcomes [${results}]`)
-  }
-  if (!JSON.stringify(messages).isWellFormed() || /\\ud[89a-f]/i.test(JSON.stringify(messages))) {
-    faults.push("half a surrogate pair")
-  }
-  return faults
+  const [first] = spoken
+  return [
+    ...(first?.role === "user" ? [] : [`begins with ${first?.role}`]),
+    ...spoken.flatMap(({ content }, index) => (content.length === 0 ? [`[${index}] is empty`] : [])),
+    ...conversationFaults(messages, call => call.providerExecuted === true)
+  ]
 }
 
-export const expectPrompt = (messages: ReadonlyArray<Message.Message> | undefined): void => {
-  expect(promptFaults(messages ?? [])).toStrictEqual([])
+export const expectPrompt = (messages: ReadonlyArray<Message.Message>): void => {
+  expect(promptFaults(messages)).toStrictEqual([])
 }

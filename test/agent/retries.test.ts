@@ -14,7 +14,7 @@ import {
 } from "eddy"
 import * as Facade from "eddy/promise"
 import { ScriptedModel } from "eddy/testing"
-import { Deferred, Effect, Exit, Fiber, Random, Stream, Supervisor, TestClock } from "effect"
+import { Deferred, Effect, Exit, Fiber, FastCheck as fc, Random, Stream, Supervisor, TestClock } from "effect"
 import { makeRouter } from "../../src/model/routerModel.js"
 import { expectGrammar } from "../support/grammar.js"
 import { chat } from "../support/transcripts.js"
@@ -446,6 +446,74 @@ describe("what a failed call leaves behind", () => {
         "0:2:2"
       ])
     })
+  )
+
+  const kinds = fc.constantFrom("busy", "cut", "interrupted", "silent")
+  const preambles = fc.subarray([...preamble])
+  const attempts = fc.array(fc.tuple(preambles, kinds), { maxLength: 3 })
+  const answers = fc.array(
+    fc.tuple(
+      attempts,
+      fc.constantFrom("text", "reasoning", "nothing", "two calls"),
+      fc.constantFrom("0", "1")
+    ),
+    { minLength: 1, maxLength: 3 }
+  )
+
+  const turnOf = (said: string, id: string, isLast: boolean): ReadonlyArray<ModelPart.ModelPart> => {
+    const content =
+      said === "text"
+        ? text("ok", id)
+        : said === "reasoning"
+          ? ScriptedModel.reasoning("hm", id)
+          : said === "two calls" && isLast
+            ? text("two", id)
+            : []
+    const calls = isLast
+      ? []
+      : [toolCall("c", "echo", {}), ...(said === "two calls" ? [toolCall("c", "echo", { n: 1 })] : [])]
+    return [
+      ...preamble.slice(0, 2),
+      ...content,
+      ...calls,
+      ends(isLast ? "stop" : "tool-calls", { inputTokens: 1 })
+    ]
+  }
+
+  const brokenTurn = (parts: ReadonlyArray<ModelPart.ModelPart>, kind: string): ScriptedModel.Turn => {
+    if (kind === "silent") return [...parts, ScriptedModel.hang]
+    if (kind === "busy") return failing(busy, ...parts)
+    if (kind === "cut") return parts
+    return [
+      ...parts,
+      { type: "finish", reason: "other", rawReason: "interrupted", usage: { inputTokens: 9 } }
+    ]
+  }
+
+  it.effect.prop(
+    "is nothing, however often and however it failed, in whichever step",
+    [answers],
+    ([steps]) =>
+      Effect.gen(function* () {
+        const whole = steps.map(([, said, id], index) => turnOf(said, id, index === steps.length - 1))
+        const troubled = steps.flatMap(([failures, ,], index) => [
+          ...failures.map(([parts, kind]) => brokenTurn(parts, kind)),
+          whole[index] ?? []
+        ])
+        const options = { includeRawChunks: true, maxRetries: 3, timeouts: { firstContent: 5_000 } }
+        const { model, requests, unused } = scripted(troubled)
+        const { chunks } = yield* run(agentOf(model), options)
+        const alone = ScriptedModel.make(whole, { modelId: "first" })
+        const plain = yield* run(agentOf(alone), options)
+        expectGrammar(chunks)
+        expect(unused()).toBe(0)
+        expect(chunks).toStrictEqual(plain.chunks)
+        const asked = requests.filter(
+          (request, index) => request.messages.length !== requests[index + 1]?.messages.length
+        )
+        expect(asked).toStrictEqual(alone.requests)
+      }),
+    { fastCheck: { numRuns: 30 } }
   )
 
   it.effect("that failed for good is told as begun, with what the provider said of it, and no more", () =>

@@ -16,7 +16,7 @@ import {
   Tool
 } from "eddy"
 import { ScriptedModel } from "eddy/testing"
-import { Context, Deferred, Effect, Exit, Fiber, Layer, Schema, Stream, Supervisor } from "effect"
+import { Context, Data, Deferred, Effect, Exit, Fiber, Layer, Schema, Stream, Supervisor } from "effect"
 import { expectGrammar } from "../support/grammar.js"
 import {
   chunksOf,
@@ -34,6 +34,8 @@ import {
 } from "./kit.js"
 
 const { finish: ends, reply, text, toolCall } = ScriptedModel
+
+class Oops extends Data.TaggedError("Oops")<{ readonly message: string }> {}
 
 const echo = Tool.make("echo", {
   input: Schema.Struct({ say: Schema.String }),
@@ -440,7 +442,7 @@ describe("prepareStep", () => {
     ],
     [
       "fails",
-      () => Effect.fail(new Error("oh no")),
+      () => Effect.fail(new Oops({ message: "oh no" })),
       { field: "prepareStep", message: expect.stringContaining("oh no") }
     ],
     [
@@ -588,6 +590,23 @@ describe("prepareStep", () => {
     })
   )
 
+  it.effect("may abort the run itself: no model is asked", () =>
+    Effect.gen(function* () {
+      const controller = new AbortController()
+      const model = steps(1)
+      const { chunks } = yield* run(agentOf(model), {
+        abortSignal: controller.signal,
+        prepareStep: ({ stepNumber }) => {
+          if (stepNumber === 1) controller.abort("enough")
+          return {}
+        }
+      })
+      expectGrammar(chunks)
+      expect(types(chunks).slice(-2)).toStrictEqual(["abort", "finish"])
+      expect(model.requests).toHaveLength(1)
+    })
+  )
+
   it.effect("is interrupted with its run, and nothing is left", () =>
     Effect.gen(function* () {
       const supervisor = yield* Supervisor.track
@@ -722,6 +741,40 @@ describe("activeTools", () => {
       const model = ScriptedModel.make([reply("done")])
       yield* run(agentOf(model), { toolChoice, activeTools: [] })
       expect(model.requests[0]?.toolChoice).toBe(toolChoice)
+    })
+  )
+})
+
+describe("an option of undefined", () => {
+  it.effect("is as good as none: what the agent says holds", () =>
+    Effect.gen(function* () {
+      const model = ScriptedModel.make([callEcho("c1"), reply("never")])
+      const agent = agentOf(model, {
+        maxSteps: 1,
+        activeTools: ["echo"],
+        modelSettings: { seed: 1 },
+        prepareStep: () => ({ instructions: "Be brief." })
+      })
+      // TypeScript allows it unless it is told to be exact.
+      const options = {
+        maxSteps: undefined,
+        activeTools: undefined,
+        modelSettings: undefined,
+        prepareStep: undefined,
+        timeouts: undefined,
+        abortSignal: undefined,
+        instructions: undefined,
+        requestContext: undefined
+      } as object
+      yield* run(agent, options)
+      expect(model.requests).toStrictEqual([
+        {
+          messages: [Message.system("Be brief."), Message.user("go")],
+          tools: [echo.definition],
+          includeRawChunks: false,
+          settings: { seed: 1 }
+        }
+      ])
     })
   )
 })
@@ -882,7 +935,7 @@ describe("toModelOutput", () => {
         throw new TypeError("oh no")
       }
     ],
-    ["fails", () => Effect.fail(new TypeError("oh no"))],
+    ["fails", () => Effect.fail(new Oops({ message: "oh no" }))],
     ["dies", () => Effect.die(new TypeError("oh no"))]
   ]
 
@@ -890,7 +943,7 @@ describe("toModelOutput", () => {
     Effect.gen(function* () {
       const { chunks, told } = yield* telling(toModelOutput)
       expect(only(chunks, "tool-result")).toHaveLength(0)
-      expect(errorsOf(chunks)).toStrictEqual([expect.any(TypeError)])
+      expect(errorsOf(chunks)).toStrictEqual([expect.objectContaining({ message: "oh no" })])
       expect(told).toStrictEqual([{ type: "error-text", value: "oh no" }])
       expect(finishOf(chunks).stepResult.reason).toBe("stop")
     })
@@ -1135,7 +1188,7 @@ describe("a part of an agent that is a function", () => {
         throw new Error("oh no")
       }
     ],
-    ["fails", () => Effect.fail(new Error("oh no")) as never],
+    ["fails", () => Effect.fail(new Oops({ message: "oh no" })) as never],
     ["fails with a text", () => Effect.fail("oh no") as never],
     ["dies", () => Effect.die(new Error("oh no")) as never]
   ]
@@ -1205,6 +1258,37 @@ describe("a part of an agent that is a function", () => {
         expect(isInterrupted).toBe(true)
         expect(yield* supervisor.value).toHaveLength(0)
       }
+    })
+  )
+
+  it.effect("of an agent below, too: an abort of the run above ends it", () =>
+    Effect.gen(function* () {
+      const controller = new AbortController()
+      const asked = yield* Deferred.make<void>()
+      let isInterrupted = false
+      const below = Agent.make({
+        id: "below",
+        model: steps(0),
+        instructions: () =>
+          Effect.zipRight(Deferred.succeed(asked, undefined), Effect.never).pipe(
+            Effect.onInterrupt(() =>
+              Effect.sync(() => {
+                isInterrupted = true
+              })
+            )
+          )
+      })
+      const model = ScriptedModel.make([
+        [toolCall("c1", "agent-below", { prompt: "go" }), ends("tool-calls")]
+      ])
+      const above = Agent.make({ id: "above", model, tools: [Agent.asTool(below)] })
+      const fiber = yield* Effect.fork(read(Agent.stream(above, "go", { abortSignal: controller.signal })))
+      yield* Deferred.await(asked)
+      controller.abort("enough")
+      const { chunks } = yield* Fiber.join(fiber)
+      expectGrammar(chunks)
+      expect(types(chunks).slice(-2)).toStrictEqual(["abort", "finish"])
+      expect(isInterrupted).toBe(true)
     })
   )
 

@@ -1119,6 +1119,47 @@ describe("a reader that does not pull", () => {
     })
   )
 
+  it.effect("does not hold an abort: the agents below are stopped, and the run says so", () =>
+    Effect.gen(function* () {
+      const { model, pulls } = flood()
+      const controller = new AbortController()
+      const parent = boss([ask("b", "leaf")], [Agent.asTool(agentOf("leaf", model))])
+      const scope = yield* Scope.make()
+      const pull = yield* Scope.extend(
+        Stream.toPull(Agent.stream(parent, "go", { abortSignal: controller.signal })),
+        scope
+      )
+      const chunks: Array<Chunk.Chunk> = []
+      while (!chunks.some(chunk => chunk.type === "tool-output")) chunks.push(...(yield* pull))
+      yield* turns(100)
+      const held = pulls()
+      controller.abort("enough")
+      yield* turns(20)
+      expect(pulls()).toBeLessThanOrEqual(held + 1)
+      while (chunks.at(-1)?.type !== "finish") chunks.push(...(yield* pull))
+      yield* Scope.close(scope, Exit.void)
+      expectGrammar(chunks)
+      expect(finishOf(chunks).stepResult.reason).toBe("aborted")
+    })
+  )
+
+  it.effect("of a recorded run does not hold an abort either", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { model, pulls } = flood()
+        const parent = boss([ask("b", "leaf")], [Agent.asTool(agentOf("leaf", model))])
+        const output = yield* Agent.run(parent, "go")
+        yield* turns(200)
+        const held = pulls()
+        expect(held).toBeGreaterThan(64)
+        yield* output.abort("enough")
+        expect((yield* output.fullOutput).status).toBe("aborted")
+        expect(pulls()).toBeLessThanOrEqual(held + 1)
+        expectGrammar([...(yield* Stream.runCollect(output.fullStream))])
+      })
+    )
+  )
+
   it.effect("of a run that is recorded holds them as well", () =>
     Effect.scoped(
       Effect.gen(function* () {

@@ -14,7 +14,7 @@ import {
 } from "eddy"
 import * as Facade from "eddy/promise"
 import { ScriptedModel } from "eddy/testing"
-import { Clock, Deferred, Effect, Exit, Fiber, Scope, Stream, Supervisor, TestClock } from "effect"
+import { Clock, Deferred, Duration, Effect, Exit, Fiber, Scope, Stream, Supervisor, TestClock } from "effect"
 import { expectGrammar } from "../support/grammar.js"
 import {
   call,
@@ -31,6 +31,8 @@ import {
   settle,
   textOf,
   timed,
+  turn,
+  turns,
   types
 } from "./kit.js"
 
@@ -225,7 +227,7 @@ describe("timeouts.firstContent", () => {
         async function* () {
           yield delta("o")
           Deferred.unsafeDone(gate, Effect.void)
-          await new Promise(resolve => setTimeout(resolve))
+          await turn()
           yield delta("k")
           yield finish("stop")
         }
@@ -269,7 +271,7 @@ describe("timeouts.betweenChunks", () => {
     ],
     ["content just before somebody looks", { betweenChunks: 5_000 }, [pause(4_999), delta("a"), hang], 9_999],
     ["content just after", { betweenChunks: 5_000 }, [pause(5_001), delta("a"), hang], 10_001],
-    ["silence before any content", { betweenChunks: 5_000 }, [pause(3_600_000), ...reply("a")], undefined],
+    ["silence before any content", { betweenChunks: 5_000 }, [pause(60_000), ...reply("a")], undefined],
     [
       "silence after a beginning that says nothing",
       { betweenChunks: 5_000 },
@@ -365,7 +367,7 @@ describe("timeouts.betweenChunks", () => {
       const pull = yield* Scope.extend(Stream.toPull(Agent.stream(agentOf(model), "go", options)), scope)
       let said = ""
       const chunks: Array<Chunk.Chunk> = []
-      // An hour between two looks, as long as there is something to look at.
+      // A minute between two looks, as long as there is something to look at.
       const look = Effect.gen(function* () {
         const batch = [...(yield* pull)]
         chunks.push(...batch)
@@ -375,10 +377,10 @@ describe("timeouts.betweenChunks", () => {
         yield* look
         yield* settle
         // With more than 64 to come the model waits until there is room.
-        if (Number(said.trimEnd().split(" ").at(-1)) < 130) yield* TestClock.adjust("1 hour")
+        if (Number(said.trimEnd().split(" ").at(-1)) < 130) yield* TestClock.adjust("1 minute")
         yield* settle
       }
-      expect(yield* Clock.currentTimeMillis).toBeGreaterThan(3_600_000)
+      expect(yield* Clock.currentTimeMillis).toBeGreaterThan(60_000)
       const heldUntil = yield* Clock.currentTimeMillis
       const rest = yield* Effect.fork(Effect.exit(Effect.forever(look)))
       yield* settle
@@ -399,7 +401,7 @@ describe("timeouts.betweenChunks", () => {
       const options = { timeouts: { betweenChunks: 5_000, firstContent: 5_000 } }
       const output = yield* Agent.run(agentOf(model), "go", options)
       yield* settle
-      yield* TestClock.adjust("1 hour")
+      yield* TestClock.adjust("1 minute")
       yield* settle
       expect(yield* output.status).toBe("running")
       const chunks = [...(yield* inTime(Stream.runCollect(output.fullStream)))]
@@ -674,6 +676,25 @@ describe("the clocks of steps and run", () => {
   )
 })
 
+/** A clock, and for how many milliseconds those sleep that it has put to sleep. */
+const countingSleepers = (inner: Clock.Clock) => {
+  const sleepers: Array<number> = []
+  const clock: Clock.Clock = {
+    [Clock.ClockTypeId]: Clock.ClockTypeId,
+    unsafeCurrentTimeMillis: () => inner.unsafeCurrentTimeMillis(),
+    unsafeCurrentTimeNanos: () => inner.unsafeCurrentTimeNanos(),
+    currentTimeMillis: inner.currentTimeMillis,
+    currentTimeNanos: inner.currentTimeNanos,
+    sleep: duration =>
+      Effect.acquireUseRelease(
+        Effect.sync(() => sleepers.push(Duration.toMillis(duration))),
+        () => inner.sleep(duration),
+        () => Effect.sync(() => sleepers.splice(sleepers.indexOf(Duration.toMillis(duration)), 1))
+      )
+  }
+  return { clock, sleepers }
+}
+
 describe("the timeout of a tool", () => {
   const outputs = (request: LanguageModel.ModelRequest | undefined) => {
     const last = request?.messages.at(-1)
@@ -797,45 +818,46 @@ describe("the timeout of a tool", () => {
     })
   )
 
-  it.effect("leaves no clock behind a tool that is done or fails; an abort stops the others", () =>
+  it.effect("leaves no clock behind a tool that is done, fails, or is aborted", () =>
     Effect.gen(function* () {
-      const fibersAfter = Effect.fnUntraced(function* (limit: { readonly timeout?: "1 hour" }) {
-        const controller = new AbortController()
-        const supervisor = yield* Supervisor.track
-        let fibers = Number.NaN
-        const soon = Tool.make("soon", { ...limit, execute: () => Effect.sleep(1) })
-        const bad = Tool.make("bad", {
-          ...limit,
-          execute: () => Effect.zipRight(Effect.sleep(1), Effect.fail("no"))
-        })
-        const wait = Tool.make("wait", { ...limit, execute: () => Effect.never })
-        const { model } = scripted(
-          [toolCall("c1", "soon", {}), toolCall("c2", "bad", {}), ends("tool-calls")],
-          [toolCall("c3", "wait", {}), ends("tool-calls")]
-        )
-        const stream = Agent.stream(agentOf(model, [soon, bad, wait]), "go", {
-          abortSignal: controller.signal
-        })
-        const { chunks } = yield* inTime(
-          read(stream, chunk =>
-            Effect.gen(function* () {
-              if (chunk.type === "step-finish" && Number.isNaN(fibers)) {
-                yield* settle
-                fibers = (yield* supervisor.value).length
-              }
-              if (chunk.type === "tool-call" && chunk.payload.toolCallId === "c3") {
-                yield* settle
-                controller.abort()
-              }
-            })
-          )
-        ).pipe(Effect.supervised(supervisor))
-        expectGrammar(chunks)
-        expect(types(chunks).slice(-2)).toStrictEqual(["abort", "finish"])
-        expect(yield* supervisor.value).toHaveLength(0)
-        return fibers
+      const controller = new AbortController()
+      const { clock, sleepers } = countingSleepers(yield* Effect.clock)
+      const timeout = "1 hour"
+      const hours = () => sleepers.filter(duration => duration === 3_600_000).length
+      const soon = Tool.make("soon", { timeout, execute: () => Effect.sleep(1) })
+      const bad = Tool.make("bad", {
+        timeout,
+        execute: () => Effect.zipRight(Effect.sleep(1), Effect.fail("no"))
       })
-      expect(yield* fibersAfter({ timeout: "1 hour" })).toBe(yield* fibersAfter({}))
+      const wait = Tool.make("wait", { timeout, execute: () => Effect.never })
+      const { model } = scripted(
+        [toolCall("c1", "soon", {}), toolCall("c2", "bad", {}), ends("tool-calls")],
+        [toolCall("c3", "wait", {}), ends("tool-calls")]
+      )
+      const stream = Agent.stream(agentOf(model, [soon, bad, wait]), "go", {
+        abortSignal: controller.signal
+      })
+      const seen: Array<readonly [type: string, clocks: number]> = []
+      const fiber = yield* read(stream, chunk =>
+        Effect.gen(function* () {
+          yield* settle
+          seen.push([chunk.type, hours()])
+        })
+      ).pipe(Effect.withClock(clock), Effect.fork)
+      yield* turns(200)
+      expect(hours()).toBe(2)
+      yield* TestClock.adjust(1)
+      yield* turns(200)
+      expect(hours()).toBe(1)
+      controller.abort()
+      const { chunks } = yield* Fiber.join(fiber)
+      expectGrammar(chunks)
+      expect(hours()).toBe(0)
+      expect(seen.filter(([type]) => type === "step-finish" || type === "abort")).toStrictEqual([
+        ["step-finish", 0],
+        ["step-finish", 0],
+        ["abort", 0]
+      ])
     })
   )
 

@@ -23,5 +23,9 @@ export const rows = {
     seconds: 240
   },
   promises: { title: "Counters: promises and streams, the same on any machine", flags: [], seconds: 60 },
-  memory: { title: "Memory: kept per text delta while the output object lives", flags: [], seconds: 150 }
+  memory: { title: "Memory: kept per text delta while the output object lives", flags: [], seconds: 150 },
+  concurrent: { title: "Many: 1 000 runs at once, a delta every 5 ms", flags: timing, seconds: 480 },
+  replay: { title: "Long: 100 MB of text with replay: false, the heap's peak", flags: [], seconds: 300 },
+  nested: { title: "Sub-agents: deltas told some levels down", flags: timing, seconds: 180 },
+  thread: { title: "Memory of conversations: the next turn of a thread", flags: timing, seconds: 180 }
 }

@@ -1,6 +1,7 @@
 /** The invariants, as functions that say what is wrong. Each returns nothing when all is well. */
 import { isDeepStrictEqual } from "node:util"
 import { type Chunk, Errors, type Message, type Usage } from "eddy"
+import { Cause, Option } from "effect"
 import { conversationFaults } from "../support/conversationFaults.js"
 import { violationsOf } from "../support/grammar.js"
 import { type RunOf, runsIn } from "./runsIn.js"
@@ -316,6 +317,25 @@ const isContinued = (steps: ReadonlyArray<SaidInStep>, remembered: ReadonlyArray
   return isFound(whole) || isFound(finished)
 }
 
+/** Whether a text has its place since half of a character came, of which nothing can be told yet. */
+const isHeld = (one: Remembered): boolean => "text" in one && /^(😀|\uFFFD)/u.test(one.text)
+
+const held = (all: ReadonlyArray<Remembered>): ReadonlyArray<string> =>
+  all.flatMap(one => ("text" in one && isHeld(one) ? [one.text] : [])).sort()
+
+const sameMemory = (
+  what: string,
+  found: ReadonlyArray<Remembered>,
+  wanted: ReadonlyArray<Remembered>
+): Faults => [
+  ...same(
+    what,
+    found.filter(one => !isHeld(one)),
+    wanted.filter(one => !isHeld(one))
+  ),
+  ...same(what, held(found), held(wanted))
+]
+
 /** Invariant 5: what the model is told next on the thread, after a run that ended in whatever way. */
 export const promptFaults = (
   world: World,
@@ -334,8 +354,9 @@ export const promptFaults = (
       .flatMap(({ said }) => said)
       .find(said => "call" in said && said.call === one.call)
     const isDone = world.executions.some(({ isOver, toolCallId }) => isOver && toolCallId === one.call)
+    const isBelow = world.asked.some(({ agent }) => agent.startsWith("top."))
     const isTold = told !== undefined && "outcome" in told && told.outcome === "success"
-    if (!isTold && !(isLeft && isDone)) faults.push(`${one.call} looks successful`)
+    if (!isTold && !(isLeft && (isDone || isBelow))) faults.push(`${one.call} looks successful`)
   }
   const { trouble } = world.scenario.store ?? { trouble: "none" }
   if (trouble === "fails" || trouble === "hangs") return faults
@@ -343,7 +364,7 @@ export const promptFaults = (
     const isFound = isContinued(saidIn(chunks), remembered)
     return isFound ? faults : [...faults, `remembers ${JSON.stringify(remembered)}`]
   }
-  return [...faults, ...same("what is remembered", answeredOnly(remembered), toRemember(chunks))]
+  return [...faults, ...sameMemory("what is remembered", answeredOnly(remembered), toRemember(chunks))]
 }
 
 /** Invariant 5, for the messages of `finish`. */
@@ -356,23 +377,64 @@ export const finishMessagesFaults = (chunks: Chunks): Faults => {
     isWhole && (call.providerExecuted === true || stepResult.stoppedBy === "client-tool")
   return [
     ...conversationFaults(messages.all, mayOwe),
-    ...same("what finish remembers", answeredOnly(rememberedIn(messages.all)), toRemember(chunks))
+    ...sameMemory("what finish remembers", answeredOnly(rememberedIn(messages.all)), toRemember(chunks))
   ]
 }
 
-/** Whether somebody who left saw the beginning, and everybody else everything. */
-const readFaults = (chunks: Chunks, { full, reads }: Heard): Faults => {
+/** Invariant 2: every reader sees the same from the first chunk on. */
+export const readerFaults = ({ chunks, full, reads }: Heard): Faults => {
   const texts = chunks.flatMap(chunk => (chunk.type === "text-delta" ? [chunk.payload.text] : []))
-  return reads.flatMap((read, index) => {
-    const all: ReadonlyArray<unknown> = read.script.of === "text" ? texts : chunks
-    const seen = read.isWhole ? all : all.slice(0, read.items.length)
-    if (isDeepStrictEqual(read.items, seen)) return []
-    const place = read.items.findIndex((item, at) => !isDeepStrictEqual(item, all[at]))
+  return reads.flatMap(({ failure, isWhole, items, script }, index) => {
+    const all: ReadonlyArray<unknown> = script.of === "text" ? texts : chunks
+    // Who left saw the beginning, everybody else everything.
+    const seen = isWhole && failure === undefined ? all : all.slice(0, items.length)
+    if (isDeepStrictEqual(items, seen)) return []
+    const place = items.findIndex((item, at) => !isDeepStrictEqual(item, all[at]))
     return [
-      `reader ${index} of a run that ${full.status}: ${read.items.length} of ${all.length}, other from ${place} on`
+      `reader ${index} of a run that ${full.status}: ${items.length} of ${all.length}, other from ${place} on`
     ]
   })
 }
 
-/** Invariant 2: every reader sees the same from the first chunk on. */
-export const readerFaults = (heard: Heard): Faults => readFaults(heard.chunks, heard)
+const isEffectFailure = (failure: unknown): failure is Cause.Cause<unknown> => Cause.isCause(failure)
+
+/** What a reader's stream may have failed with. */
+const readerMayFail = ({ full, world }: Heard, failure: unknown): boolean => {
+  // Streams of Effect fail with the error that they told; web streams just close.
+  if (isEffectFailure(failure)) return full.status === "failed" && Cause.squash(failure) === full.error
+  return (
+    !world.scenario.replay && failure instanceof Errors.InvalidConfiguration && failure.field === "replay"
+  )
+}
+
+/** Values that are there however the run ended. */
+const unfailing: ReadonlyArray<string> = ["finishReason", "fullOutput", "getFullOutput"]
+
+/** Invariant 1, of what is asked of a hot run: every stream closes, every value settles from the run's one cause. */
+export const settlementFaults = (heard: Heard): Faults => {
+  const { answered, chunks, full, reads } = heard
+  const finish = last(chunks)
+  const isFailed = full.status === "failed" || full.status === "aborted"
+  const told = chunks.map(chunk => (chunk.type === "text-delta" ? chunk.payload.text : "")).join("")
+  return [
+    ...same("finishReason", full.finishReason, finish?.payload.stepResult.reason),
+    ...same("text", full.text, told),
+    ...same("usage", full.usage, finish?.payload.output.usage),
+    ...reads.flatMap(({ failure }, index) =>
+      failure === undefined || readerMayFail(heard, failure) ? [] : [`reader ${index} fails with ${failure}`]
+    ),
+    ...answered.flatMap(({ name, outcome }) => {
+      if ("error" in outcome) {
+        const mayFail = isFailed && !unfailing.includes(name)
+        return mayFail && outcome.error === full.error
+          ? []
+          : [`${name} of a run that ${full.status} fails with ${outcome.error}`]
+      }
+      if (isFailed && !unfailing.includes(name)) return [`${name} of a run that ${full.status} has a value`]
+      const wanted = Object.entries(full).find(([key]) => key === name)
+      return wanted === undefined || Option.isOption(outcome.value)
+        ? []
+        : same(name, outcome.value, wanted[1])
+    })
+  ]
+}

@@ -34,6 +34,7 @@ import {
   type StepChange,
   type ToolScript
 } from "./scenario.js"
+import { isBefore, lookout, turnsBefore } from "./stopping.js"
 import type { Answered, Heard, Read, Told } from "./told.js"
 import { type Cut, inTurns, memory, World } from "./world.js"
 
@@ -178,7 +179,7 @@ const surroundings = (world: World) =>
   Layer.mergeAll(
     Layer.succeed(ThreadStore.ThreadStore, world.store),
     Layer.setClock(world.clock),
-    Id.layerSequential,
+    Layer.succeed(Id.IdGenerator, world.ids),
     Logger.minimumLogLevel(LogLevel.None)
   )
 
@@ -201,37 +202,38 @@ const inWorld = <A>(
 export const streamed = (scenario: Scenario, cut?: Cut): Promise<Told> => {
   const world = new World(scenario, cut)
   const { pace, stop } = scenario
-  const after = { chunks: undefined, turns: undefined, ...stop?.after }
   const reading = Effect.gen(function* () {
     const agent = agentOf(world, "top", scenario.agent)
     const chunks: Array<Chunk.Chunk> = []
-    const isTime = yield* Deferred.make<void>()
+    const isTime = lookout(stop)
+    const isOver = yield* Deferred.make<void>()
     const aborted = Effect.sync(() => world.abort({ odd: 1n }))
-    if (stop?.how === "signal" && after.chunks === 0) yield* aborted
+    if (isBefore(stop)) yield* aborted
     const look = (chunk: Chunk.Chunk) => {
       chunks.push(chunk)
       const isPause = pace > 0 && chunks.length % pace === 0
-      const reached = chunks.length === after.chunks && stop !== undefined
       // An abort takes effect at once, an interruption some chunks later.
-      const stopping = !reached
+      const stopping = !isTime(chunk)
         ? Effect.void
-        : stop.how === "signal"
+        : stop?.how === "signal"
           ? aborted
-          : Deferred.succeed(isTime, undefined)
+          : Deferred.succeed(isOver, undefined)
       return isPause ? Effect.zipRight(stopping, turns(1)) : stopping
     }
     const whole = Agent.stream(agent, "go", optionsOf(world))
-    const stream =
-      stop?.how === "leave" && after.chunks !== undefined ? Stream.take(whole, after.chunks) : whole
+    const isLast = lookout(stop)
+    const stream = stop?.how === "leave" ? Stream.takeUntil(whole, isLast) : whole
     const fiber = yield* Effect.fork(Stream.runForEach(stream, look))
     const stopping =
       stop?.how === "signal" ? aborted : stop === undefined ? Effect.never : Fiber.interrupt(fiber)
+    const count = turnsBefore(stop)
     yield* Effect.forkScoped(
-      Effect.zipRight(after.turns === undefined ? Deferred.await(isTime) : turns(after.turns), stopping)
+      Effect.zipRight(count === undefined ? Deferred.await(isOver) : turns(count), stopping)
     )
     const exit = yield* Fiber.await(fiber)
     const isStopped = Exit.isInterrupted(exit) || (stop?.how === "leave" && Exit.isSuccess(exit))
-    return { world, chunks, exit, isLeft: isStopped && chunks.at(-1)?.type !== "finish" }
+    const isLeft = isStopped && chunks.at(-1)?.type !== "finish"
+    return { world, chunks, exit, isLeft, owner: agent }
   })
   return inWorld(world, Effect.scoped(reading))
 }
@@ -296,9 +298,8 @@ export const heard = (scenario: Scenario): Promise<Heard> => {
   const { questions, readers, stop } = scenario
   const hearing = Effect.gen(function* () {
     const scope = yield* Scope.make()
-    const output = yield* Effect.orDie(
-      Scope.extend(Agent.run(agentOf(world, "top", scenario.agent), "go", optionsOf(world)), scope)
-    )
+    const agent = agentOf(world, "top", scenario.agent)
+    const output = yield* Effect.orDie(Scope.extend(Agent.run(agent, "go", optionsOf(world)), scope))
     const late = yield* Deferred.make<void>()
     const reads = yield* Effect.fork(
       Effect.forEach(readers, script => readBy(output, script, Deferred.await(late)), {
@@ -310,11 +311,14 @@ export const heard = (scenario: Scenario): Promise<Heard> => {
         concurrency: "unbounded"
       })
     )
-    const { after = { turns: 0 }, how } = stop ?? {}
-    yield* turns("turns" in after ? after.turns : after.chunks)
-    if (how === "signal") world.abort("enough")
-    if (how === "cancel") yield* output.abort("enough")
-    if (how === "scope") yield* Scope.close(scope, Exit.void)
+    const count = turnsBefore(stop)
+    const isTime = lookout(stop)
+    if (count !== undefined) yield* turns(count)
+    else if (stop !== undefined)
+      yield* Effect.exit(Stream.runDrain(Stream.takeUntil(output.fullStream, isTime)))
+    if (stop?.how === "signal") world.abort("enough")
+    if (stop?.how === "cancel") yield* output.abort("enough")
+    if (stop?.how === "scope") yield* Scope.close(scope, Exit.void)
     const full = yield* output.fullOutput
     yield* Deferred.succeed(late, undefined)
     const read = yield* Fiber.join(reads)
@@ -323,7 +327,7 @@ export const heard = (scenario: Scenario): Promise<Heard> => {
     // Of a run that failed the stream fails behind its last chunk.
     yield* Effect.exit(Stream.runForEach(output.fullStream, chunk => Effect.sync(() => chunks.push(chunk))))
     yield* Scope.close(scope, Exit.void)
-    return { world, chunks, full, reads: read, answered }
+    return { world, chunks, full, reads: read, answered, owner: agent }
   })
   return inWorld(world, hearing)
 }

@@ -17,16 +17,23 @@ export const loadEverything = (): Promise<unknown> =>
     Effect.runPromise(Conversation.fromInput([{ role: "user", content: "load" }]))
   ])
 
-/** Holds for every scenario; what does not is made smaller and told. */
-export const holds = (
-  scenarios: fc.Arbitrary<Scenario>,
+/** Holds for everything that is drawn; what does not is made smaller and told. */
+export const assertProperty = <A>(
+  arbitrary: fc.Arbitrary<A>,
   numRuns: number,
-  faultsOf: (scenario: Scenario) => Promise<Faults>
+  faultsOf: (drawn: A) => Promise<Faults>
 ): Promise<void> =>
   fc.assert(
-    fc.asyncProperty(scenarios, async scenario => {
-      const faults = await faultsOf(scenario)
+    fc.asyncProperty(arbitrary, async drawn => {
+      const faults = await faultsOf(drawn)
       if (faults.length > 0) throw new Error(faults.join("\n"))
     }),
     { numRuns: numRuns * effort, interruptAfterTimeLimit: patience - 20_000, markInterruptAsFailure: true }
   )
+
+/** Holds for every scenario. */
+export const holds = (
+  scenarios: fc.Arbitrary<Scenario>,
+  numRuns: number,
+  faultsOf: (scenario: Scenario) => Promise<Faults>
+): Promise<void> => assertProperty(scenarios, numRuns, faultsOf)

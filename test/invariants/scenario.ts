@@ -92,9 +92,21 @@ export type StopKind = "signal" | "interrupt" | "leave" | "scope" | "cancel" | "
 
 export interface Stop {
   readonly how: StopKind
-  /** After so many chunks, or turns of the event loop. Chunk 0: before the run begins. */
-  readonly after: { readonly chunks: number } | { readonly turns: number }
+  /** After so many chunks, or turns of the event loop, or when this comes first. Chunk 0: before the run begins. */
+  readonly after: { readonly chunks: number } | { readonly turns: number } | { readonly first: Moment }
 }
+
+/** A type of chunks, or a step of an agent below that has ended. */
+export type Moment =
+  | "step-start"
+  | "text-delta"
+  | "tool-call-delta"
+  | "tool-call"
+  | "tool-output"
+  | "a step below"
+  | "tool-result"
+  | "tool-error"
+  | "step-finish"
 
 /** What the store does at its `at`-th operation. */
 export interface StoreScript {
@@ -145,6 +157,22 @@ export interface Wanted {
   readonly hasReaders?: boolean
 }
 
+/** `rate` times in a hundred; shrinks to nothing. */
+const sometimes = <A>(rate: number, arbitrary: fc.Arbitrary<A>): fc.Arbitrary<A | undefined> =>
+  fc.oneof({ weight: 100 - rate, arbitrary: fc.constant(undefined) }, { weight: rate, arbitrary })
+
+/** Lists, long ones as often as short ones; now and then an empty one, which is also what they shrink to. */
+const list = <A>(
+  arbitrary: fc.Arbitrary<A>,
+  minLength: number,
+  maxLength: number
+): fc.Arbitrary<ReadonlyArray<A>> =>
+  fc.oneof(
+    { withCrossShrink: true },
+    { weight: 1, arbitrary: fc.constant<ReadonlyArray<A>>([]) },
+    { weight: 9, arbitrary: fc.array(arbitrary, { minLength, maxLength, size: "max" }) }
+  )
+
 const ids = fc.constantFrom("c1", "c2", "c3")
 
 /** Arguments that every tool and every agent takes. */
@@ -153,7 +181,7 @@ const goodInput = '{"prompt":"go"}'
 /** Bits of answers that are well made. */
 const block = fc
   .record({
-    kind: fc.constantFrom("text", "reasoning"),
+    kind: fc.constantFrom("text", "text", "reasoning"),
     id: fc.constantFrom("0", "1"),
     deltas: fc.array(fc.constantFrom("one ", "two ", "three "), { minLength: 1, maxLength: 3 })
   })
@@ -182,10 +210,10 @@ const call = fc
   })
 
 const bit: fc.Arbitrary<ReadonlyArray<Entry>> = fc.oneof(
-  { weight: 3, arbitrary: block },
   { weight: 5, arbitrary: call },
+  { weight: 3, arbitrary: block },
   { weight: 2, arbitrary: fc.constant(["turn" as const]) },
-  { weight: 2, arbitrary: anyPart.map(part => [part]) }
+  { weight: 1, arbitrary: anyPart.map(part => [part]) }
 )
 
 /** What a flood is made of. */
@@ -195,17 +223,17 @@ export const flood: ReadonlyArray<ModelPart.ModelPart> = Array.from({ length: 15
 
 const calm = fc
   .record({
-    bits: fc.array(bit, { maxLength: 4 }),
-    isLong: fc.nat(14).map(dice => dice === 14),
+    bits: list(bit, 1, 5),
+    first: sometimes(5, fc.constant("flood" as const)),
     reason: fc.oneof(
-      { weight: 6, arbitrary: fc.constant("tool-calls" as const) },
-      { weight: 2, arbitrary: reasons }
+      { weight: 8, arbitrary: fc.constant("tool-calls" as const) },
+      { weight: 1, arbitrary: reasons }
     ),
     usage
   })
   .map(
-    ({ bits, isLong, reason, usage }): ReadonlyArray<Entry> => [
-      ...(isLong ? (["flood"] as const) : []),
+    ({ bits, first, reason, usage }): ReadonlyArray<Entry> => [
+      ...(first === undefined ? [] : [first]),
       ...bits.flat(),
       loosely({ type: "finish", reason, usage })
     ]
@@ -213,9 +241,9 @@ const calm = fc
 
 const wild = fc
   .record({
-    parts: fc.array(anyPart, { maxLength: 10 }),
-    last: fc.option(fc.record({ reason: reasons, usage }), { freq: 5, nil: undefined }),
-    more: fc.array(anyPart, { maxLength: 2 })
+    parts: list(anyPart, 2, 12),
+    last: sometimes(75, fc.record({ reason: reasons, usage })),
+    more: list(anyPart, 1, 2)
   })
   .map(
     ({ last, more, parts }): ReadonlyArray<Entry> =>
@@ -225,10 +253,14 @@ const wild = fc
 const answerOf = ({ isTimeless = false }: Wanted): fc.Arbitrary<AnswerScript> =>
   fc.record({
     opening: fc.oneof(
-      { weight: 12, arbitrary: fc.constantFrom<Opening>("at once", "at once", "as an effect", "late") },
       {
-        weight: 3,
+        weight: 8,
+        arbitrary: fc.constantFrom<Opening>("at once", "at once", "as an effect", "late")
+      },
+      {
+        weight: 1,
         arbitrary: fc.constantFrom<Opening>(
+          "busy",
           "busy",
           "busy",
           "refused",
@@ -239,42 +271,50 @@ const answerOf = ({ isTimeless = false }: Wanted): fc.Arbitrary<AnswerScript> =>
         )
       }
     ),
-    source: fc.constantFrom<SourceKind>("generator", "iterator", "stream"),
-    entries: fc.oneof({ weight: 2, arbitrary: calm }, { weight: 1, arbitrary: wild }),
+    source: fc.constantFrom<SourceKind>("iterator", "generator", "stream"),
+    entries: fc.oneof({ weight: 4, arbitrary: calm }, { weight: 1, arbitrary: wild }),
     ending: fc.constantFrom<Ending>("eof", "eof", "eof", "throw", isTimeless ? "eof" : "hang")
   })
 
+const peaceful = [
+  "returns",
+  "fails",
+  "fails with a text",
+  "dies",
+  "throws",
+  "returns nothing",
+  "says that it failed",
+  "writes",
+  "writes much",
+  "is strict",
+  "tells the model something else",
+  "is the client's"
+] as const satisfies ReadonlyArray<Behaviour>
+
+const unruly = [
+  "ignores interruption",
+  "is slow to stop",
+  "writes late",
+  "hangs",
+  "stops the run"
+] as const satisfies ReadonlyArray<Behaviour>
+
 const tool = ({ isTimeless = false }: Wanted): fc.Arbitrary<ToolScript> =>
   fc.record({
-    behaviour: fc.constantFrom<Behaviour>(
-      "returns",
-      "returns",
-      "fails",
-      "fails with a text",
-      "dies",
-      "throws",
-      "returns nothing",
-      "says that it failed",
-      "writes",
-      "writes much",
-      "is strict",
-      "tells the model something else",
-      "is the client's",
-      ...(isTimeless
-        ? []
-        : (["ignores interruption", "is slow to stop", "writes late", "hangs", "stops the run"] as const))
+    behaviour: fc.oneof(
+      { weight: 2, arbitrary: fc.constant<Behaviour>("returns") },
+      { weight: 4, arbitrary: fc.constantFrom<Behaviour>(...peaceful) },
+      { weight: isTimeless ? 0 : 2, arbitrary: fc.constantFrom<Behaviour>(...unruly) }
     ),
     turns: fc.constantFrom(0, 0, 1, 3),
-    timeout: isTimeless
-      ? fc.constant(undefined)
-      : fc.option(fc.integer({ min: 1, max: 4 }), { nil: undefined, freq: 5 })
+    timeout: sometimes(isTimeless ? 0 : 20, fc.integer({ min: 1, max: 4 }))
   })
 
 const change = ({ isTimeless = false }: Wanted): fc.Arbitrary<StepChange> =>
   fc.oneof(
     { weight: 8, arbitrary: fc.constant<StepChange>("nothing") },
     {
-      weight: 6,
+      weight: 8,
       arbitrary: fc.constantFrom<StepChange>(
         "other messages",
         "fewer tools",
@@ -294,52 +334,74 @@ const change = ({ isTimeless = false }: Wanted): fc.Arbitrary<StepChange> =>
     }
   )
 
-const limit = fc.option(fc.integer({ min: 1, max: 12 }), { nil: undefined, freq: 4 })
-
-const withoutUnset = <A extends object>(record: A): Partial<A> =>
-  Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as Partial<A>
+const limit = sometimes(40, fc.integer({ min: 1, max: 15 }))
 
 const timeouts = fc
   .record({ firstContent: limit, betweenChunks: limit, step: limit, run: limit })
-  .map(withoutUnset) as fc.Arbitrary<AgentScript["timeouts"]>
+  .map(limits => {
+    const set = Object.entries(limits).filter(([, limit]) => limit !== undefined)
+    return Object.fromEntries(set) as AgentScript["timeouts"]
+  })
 
 /** `depth`: how deep agents may stand below it. */
 const agentOf = (wanted: Wanted, depth: number): fc.Arbitrary<AgentScript> => {
-  const isTop = depth === 2
+  const isTop = depth === deepest
   const { isTimeless = false } = wanted
   const anyTool: fc.Arbitrary<ToolScript | AgentScript> =
     depth === 0
       ? tool(wanted)
-      : fc.oneof({ weight: 3, arbitrary: tool(wanted) }, { weight: 1, arbitrary: agentOf(wanted, depth - 1) })
+      : fc.oneof({ weight: 2, arbitrary: tool(wanted) }, { weight: 1, arbitrary: agentOf(wanted, depth - 1) })
   return fc.record({
     models: fc.array(
       fc.record({
-        answers: fc.array(answerOf(wanted), { maxLength: isTop ? 4 : 2 }),
-        maxRetries: fc.option(fc.nat(2), { nil: undefined, freq: 3 })
+        answers: list(answerOf(wanted), isTop ? 2 : 1, isTop ? 4 : 2),
+        maxRetries: sometimes(30, fc.nat(2))
       }),
       { minLength: 1, maxLength: isTop ? 3 : 2 }
     ),
     tools: fc.record(Object.fromEntries(toolNames.map(name => [name, anyTool]))),
-    maxSteps: fc.integer({ min: 1, max: 4 }),
+    maxSteps: fc.constantFrom(1, 2, 3, 4, 4, 5),
     maxRetries: fc.nat(2),
     concurrency: isTimeless ? fc.constant(1) : fc.constantFrom(1, 2, 10),
-    timeouts: isTimeless
-      ? fc.constant({})
-      : fc.oneof({ weight: 4, arbitrary: fc.constant({}) }, { weight: 1, arbitrary: timeouts }),
+    timeouts: fc.oneof(
+      { weight: 5, arbitrary: fc.constant({}) },
+      { weight: isTimeless ? 0 : 1, arbitrary: timeouts }
+    ),
     changes: fc.oneof(
-      { weight: 2, arbitrary: fc.constant([]) },
-      { weight: 1, arbitrary: fc.array(change(wanted), { maxLength: 3 }) }
+      { weight: 3, arbitrary: fc.constant([]) },
+      { weight: 1, arbitrary: list(change(wanted), 1, 4) }
     )
   })
 }
 
+/** Agents below the one at the top. */
+const deepest = 2
+
 const stopOf = (kinds: ReadonlyArray<StopKind>): fc.Arbitrary<Stop | undefined> =>
-  fc.option(
+  sometimes(
+    60,
     fc.record({
       how: fc.constantFrom(...kinds),
-      after: fc.oneof(fc.record({ chunks: fc.nat(30) }), fc.record({ turns: fc.nat(20) }))
-    }),
-    { nil: undefined, freq: 3 }
+      after: fc.oneof(
+        fc.record({ turns: fc.nat(40) }),
+        fc.record({ chunks: fc.nat(60) }),
+        fc.record({
+          first: fc.constantFrom<Moment>(
+            "step-start",
+            "text-delta",
+            "tool-call-delta",
+            "tool-call",
+            "tool-output",
+            "a step below",
+            "a step below",
+            "a step below",
+            "tool-result",
+            "tool-error",
+            "step-finish"
+          )
+        })
+      )
+    })
   )
 
 const when = fc.oneof(fc.constantFrom(0, 0, 1, 2, 5, 12), fc.constant("end" as const))
@@ -357,7 +419,7 @@ const reader: fc.Arbitrary<ReaderScript> = fc.record({
 })
 
 const store: fc.Arbitrary<StoreScript> = fc.record({
-  trouble: fc.constantFrom("none", "none", "slow", "fails", "hangs"),
+  trouble: fc.constantFrom("none", "none", "none", "none", "none", "slow", "slow", "slow", "fails", "hangs"),
   at: fc.integer({ min: 1, max: 6 })
 })
 
@@ -369,21 +431,14 @@ export const scenarios = (wanted: Wanted = {}): fc.Arbitrary<Scenario> => {
   const { hasReaders = false, hasThread, stops = [] } = wanted
   return fc
     .record({
-      agent: agentOf(wanted, 2),
+      agent: agentOf(wanted, deepest),
       stop: stops.length === 0 ? fc.constant(undefined) : stopOf(stops),
       pace: fc.constantFrom(0, 0, 1, 3),
       includeRawChunks: fc.boolean(),
-      maxDepth: fc.constantFrom(8, 8, 1, 0),
-      store:
-        hasThread === undefined
-          ? fc.option(store, { nil: undefined, freq: 1 })
-          : hasThread
-            ? store
-            : fc.constant(undefined),
-      readers: hasReaders ? fc.array(reader, { maxLength: 4 }) : fc.constant([]),
-      questions: hasReaders
-        ? fc.array(fc.record({ value: fc.nat(30), when }), { maxLength: 4 })
-        : fc.constant([]),
+      maxDepth: fc.constantFrom(8, 8, 8, 8, 1, 0),
+      store: hasThread === undefined ? sometimes(40, store) : hasThread ? store : fc.constant(undefined),
+      readers: hasReaders ? list(reader, 1, 4) : fc.constant([]),
+      questions: hasReaders ? list(fc.record({ value: fc.nat(30), when }), 1, 4) : fc.constant([]),
       replay: hasReaders ? fc.constantFrom(true, true, true, false) : fc.constant(true)
     })
     .map(told)

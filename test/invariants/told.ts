@@ -13,6 +13,8 @@ export interface Told {
   readonly isLeft: boolean
   /** Fibers that are left of it. */
   readonly fibers: number
+  /** What lives longer than a run: the agent. */
+  readonly owner: unknown
 }
 
 /** What one reader of a hot run saw. */
@@ -40,4 +42,6 @@ export interface Heard {
   readonly reads: ReadonlyArray<Read>
   readonly answered: ReadonlyArray<Answered>
   readonly fibers: number
+  /** What lives longer than a run: the agent, and its container. */
+  readonly owner: unknown
 }

@@ -1,6 +1,6 @@
 /** What a scenario is played with: models and a store that keep count of what is done with them, a signal, a clock. */
 import { getEventListeners } from "node:events"
-import { type LanguageModel, type ModelPart, ThreadStore } from "eddy"
+import { type Id, type LanguageModel, type ModelPart, ThreadStore } from "eddy"
 import { type Context, Effect } from "effect"
 import * as memoryThreads from "../../src/storage/memoryThreads.js"
 import { refusal, turn, turns } from "../agent/kit.js"
@@ -57,6 +57,18 @@ const watchedSignal = () => {
   }
 }
 
+/** Ids that count from 1, of all runs of a world: one thread may hold several of them. */
+const counted = () => {
+  const counts = new Map<string, number>()
+  return {
+    next: (kind: Id.IdKind): string => {
+      const count = (counts.get(kind) ?? 0) + 1
+      counts.set(kind, count)
+      return `${kind}-${count}`
+    }
+  }
+}
+
 /** Turns after which somebody who waits for something that hangs loses patience. */
 const rescueAfter = 14
 
@@ -70,11 +82,12 @@ export interface Cut {
 
 export class World {
   readonly clock = new JumpingClock()
+  readonly ids = counted()
   readonly asked: Array<Asked> = []
   readonly executions: Array<Execution> = []
   readonly faults: Array<string> = []
   private readonly watched = watchedSignal()
-  /** Sources whose parts somebody has begun to take, and which are neither at their end nor cancelled. */
+  /** Sources that were handed out, and are neither at their end nor cancelled. */
   readonly openSources = new Set<string>()
   private sources = 0
   private storeCalls = 0
@@ -178,6 +191,7 @@ export class World {
   ): LanguageModel.ModelAnswer["source"] {
     const { cut } = this
     const name = `source ${++this.sources}`
+    this.openSources.add(name)
     const rest = entries
       .flatMap((entry): ReadonlyArray<Exclude<Entry, "flood">> => (entry === "flood" ? flood : [entry]))
       .values()
@@ -196,7 +210,6 @@ export class World {
     }
     const next = async (): Promise<IteratorResult<unknown, undefined>> => {
       if (isLetGo) return { done: true, value: undefined }
-      this.openSources.add(name)
       for (;;) {
         const { done, value: entry } = rest.next()
         if (done === true) return end()

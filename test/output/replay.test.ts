@@ -40,7 +40,7 @@ const chunk: FastCheck.Arbitrary<Chunk.Chunk> = FastCheck.oneof(
 )
 
 const batches = FastCheck.array(FastCheck.array(chunk, { minLength: 1, maxLength: 40, size: "max" }), {
-  maxLength: 20,
+  maxLength: 12,
   size: "max"
 })
 

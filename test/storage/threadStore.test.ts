@@ -2,12 +2,14 @@
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { describe, expect, it } from "@effect/vitest"
+import { ThreadStore } from "eddy"
+import { ThreadStoreConformance } from "eddy/testing"
 import { Cause, Effect, Exit, Layer, Option } from "effect"
 import * as memoryThreads from "../../src/storage/memoryThreads.js"
-import * as ThreadStore from "../../src/storage/ThreadStore.js"
-import { cases } from "../../src/storage/ThreadStoreConformance.js"
 import type { Encoded, MessageRow, NewMessageRow, ThreadRow } from "../../src/storage/threadRows.js"
 import { brokenDrivers } from "./brokenDrivers.js"
+
+const { cases } = ThreadStoreConformance
 
 const layerOf = (driver: Encoded) => Layer.succeed(ThreadStore.ThreadStore, ThreadStore.make(driver))
 
@@ -70,37 +72,50 @@ describe("the memory driver", () => {
 
   it.effect("appends and recalls in a long thread as fast as in a short one", () =>
     Effect.gen(function* () {
-      const rows = (from: number, count: number) =>
-        Array.from(
-          { length: count },
-          (_, index): NewMessageRow => ({
-            id: `${from + index}`,
-            runId: null,
-            role: index % 2 === 0 ? "user" : "assistant",
-            content: "{}"
-          })
-        )
       const driver = memoryThreads.make()
-      const filled = Effect.fnUntraced(function* (id: string, count: number) {
-        const thread = { id, resourceId: "r", title: null, metadata: null, createdAt: 0, updatedAt: 0 }
-        yield* driver.open(thread)
-        yield* driver.append(id, rows(0, count), 0)
+      let count = 0
+      const newRow = (): NewMessageRow => ({
+        id: `${count++}`,
+        runId: null,
+        role: count % 2 === 0 ? "user" : "assistant",
+        content: "{}"
       })
-      yield* filled("short", 50)
-      yield* filled("long", 100_000)
-      let next = 100_000
-      const measure = (id: string): number => {
-        const start = performance.now()
-        for (let round = 0; round < 50; round++) {
-          Effect.runSync(driver.append(id, rows(next, 2), 0))
-          next += 2
-          expect(Effect.runSync(driver.messages(id, 40))).toHaveLength(40)
-        }
-        return performance.now() - start
+      const append = (id: string, size: number) => driver.append(id, Array.from({ length: size }, newRow), 0)
+      const open = (id: string) =>
+        driver.open({ id, resourceId: "r", title: null, metadata: null, createdAt: 0, updatedAt: 0 })
+      /** Milliseconds of this process, which the load of the machine does not change. */
+      const cpuTime = (): number => {
+        const { system, user } = process.cpuUsage()
+        return (user + system) / 1000
       }
-      const times = (id: string) => Math.min(...Array.from({ length: 4 }, () => measure(id)))
-      // Whoever looks at all of them takes hundreds of times as long.
-      expect(times("long")).toBeLessThan(10 * times("short") + 5)
+      const measure = (id: string): number => {
+        let recalled = 0
+        const start = cpuTime()
+        for (let round = 0; round < 200; round++) {
+          Effect.runSync(append(id, 2))
+          recalled += Effect.runSync(driver.messages(id, 40)).length
+        }
+        const time = cpuTime() - start
+        expect(recalled).toBeGreaterThanOrEqual(200 * 40)
+        return time
+      }
+      yield* open("long")
+      const start = cpuTime()
+      for (let batch = 0; batch < 200; batch++) {
+        yield* append("long", 500)
+        // Whoever looks at all for each that is added would be at it for minutes.
+        expect(cpuTime() - start).toBeLessThan(5000)
+      }
+      const times: Array<readonly [short: number, long: number]> = []
+      for (const id of ["a", "b", "c", "d", "e", "f", "g", "h"]) {
+        yield* open(id)
+        yield* append(id, 50)
+        times.push([measure(id), measure("long")])
+      }
+      const short = Math.min(...times.map(([short]) => short))
+      const long = Math.min(...times.map(([, long]) => long))
+      // Whoever looks at all of them takes dozens of times as long.
+      expect(long).toBeLessThan(5 * short + 2)
     })
   )
 })

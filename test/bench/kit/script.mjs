@@ -38,6 +38,39 @@ export const freshScript = (count, seed = 7) => ({
   expected: { deltas: count, results: 0, sum: 0 }
 })
 
+/** One answer of `count` text deltas, one each `every` milliseconds; with `hangs` nothing more comes, and no end. */
+export const pacedScript = (count, { every, hangs, seed = 7 }) => {
+  const script = textScript(count, seed)
+  return { ...script, turn: () => ({ ...script.turn(), every, hangs }) }
+}
+
+/** One answer of `count` text deltas of `length` characters that nobody else holds; `made` says how many were pulled. */
+export const hugeScript = (count, length) => {
+  const script = {
+    made: 0,
+    turns: 1,
+    turn: () => ({
+      size: count,
+      delta: at => {
+        script.made = at + 1
+        return Buffer.alloc(length, letters[at % letters.length]).toString("latin1")
+      }
+    }),
+    expected: { deltas: count, length: count * length, results: 0, sum: 0 }
+  }
+  return script
+}
+
+/** A turn that calls the agent below, then one of five text deltas. */
+export const delegateScript = (seed = 7) => {
+  const deltas = words(5, seed)
+  const tool = { toolName: "agent-below", args: { prompt: "Tell." } }
+  return {
+    turns: 2,
+    turn: at => (at === 0 ? { call: 0, tool } : { size: deltas.length, delta: index => deltas[index] })
+  }
+}
+
 /** `steps` turns that each call the tool `add` once, then one turn of five text deltas. */
 export const toolScript = (steps, seed = 7) => {
   const deltas = words(5, seed)

@@ -7,7 +7,7 @@ export const dist = process.env.EDDY_DIST
   ? new URL(`${process.env.EDDY_DIST}/`, "file:///")
   : new URL("../../../dist/", import.meta.url)
 
-const { Agent, createTool } = await import(new URL("promise.js", dist).href)
+const { Agent, createTool, Eddy, InMemoryStore } = await import(new URL("promise.js", dist).href)
 const { Agent: EffectAgent, LanguageModel } = await import(new URL("index.js", dist).href)
 
 const add = createTool({
@@ -21,12 +21,48 @@ export const eddy = {
   name: "eddy",
   textOf: chunk => chunk.payload.text,
   resultOf: chunk => chunk.payload.result,
-  open: script => {
+  nestedIn: chunk => (chunk.type === "tool-output" ? chunk.payload.output : undefined),
+  open: (script, more) => {
     const model = scripted(script, "v3")
     const tools = script.steps ? { add } : undefined
     const agent = new Agent({ id: "bench", instructions: "Answer.", model, tools })
-    const options = { maxSteps: script.turns }
+    const options = { maxSteps: script.turns, ...more }
     return { model, stream: () => agent.stream("hi", options) }
+  },
+  /** The scripts of an agent, of the one below it, and so on. */
+  openNested: scripts => {
+    const agent = scripts.reduceRight(
+      (below, script, depth) =>
+        new Agent({
+          id: `bench-${depth}`,
+          description: "Tells.",
+          instructions: "Answer.",
+          model: scripted(script, "v3"),
+          ...(below && { agents: { below } })
+        }),
+      undefined
+    )
+    return { stream: () => agent.stream("hi") }
+  }
+}
+
+/** The same with `replay: false`: what was read is not kept. */
+export const eddyUnkept = {
+  ...eddy,
+  name: "eddy, replay: false",
+  open: script => eddy.open(script, { replay: false })
+}
+
+/** Conversations in memory: a thread of so many messages, and the next turn of it. */
+export const openThreads = script => {
+  const agent = new Agent({ id: "bench", instructions: "Answer.", model: scripted(script, "v3") })
+  const container = new Eddy({ agents: { agent }, storage: new InMemoryStore() })
+  const memory = (thread, lastMessages) => ({ memory: { thread, resource: "bench", lastMessages } })
+  return {
+    fill: async (thread, messages) => (await agent.stream(messages, memory(thread, false))).consumeStream(),
+    turn: (thread, lastMessages) => agent.stream("And then?", memory(thread, lastMessages)),
+    count: async thread => (await container.threads.messages(thread)).length,
+    forget: thread => container.threads.delete(thread)
   }
 }
 

@@ -14,11 +14,27 @@ export const mastra = {
   name: "mastra",
   textOf: chunk => chunk.payload.text,
   resultOf: chunk => chunk.payload.result,
+  nestedIn: chunk => (chunk.type === "tool-output" ? chunk.payload.output : undefined),
   open: script => {
     const model = scripted(script, "v3")
     const tools = script.steps ? { add } : undefined
     const agent = new Agent({ id: "bench", name: "bench", instructions: "Answer.", model, tools })
     const options = { maxSteps: script.turns }
     return { model, stream: () => agent.stream("hi", options) }
+  },
+  openNested: scripts => {
+    const agent = scripts.reduceRight(
+      (below, script, depth) =>
+        new Agent({
+          id: `bench-${depth}`,
+          name: `bench-${depth}`,
+          description: "Tells.",
+          instructions: "Answer.",
+          model: scripted(script, "v3"),
+          ...(below && { agents: { below } })
+        }),
+      undefined
+    )
+    return { stream: () => agent.stream("hi") }
   }
 }

@@ -1,0 +1,55 @@
+/** What long answers cost: work that grows with the answer, and not with its square. */
+import { Agent } from "eddy/promise"
+import { describe, expect, it } from "vitest"
+import { refuseUnhandledRejections } from "../support/readers.js"
+import * as Kit from "./kit.js"
+
+refuseUnhandledRejections()
+
+/** Milliseconds of this process, whatever else the machine does, for three runs at once of this answer. */
+const timeOf = async (parts: ReadonlyArray<Kit.Part>): Promise<number> => {
+  const begun = process.cpuUsage()
+  await Promise.all(
+    [1, 2, 3].map(async () => {
+      const { model } = Kit.played([[...parts, Kit.finish()]])
+      const output = await new Agent({ id: "long", model }).stream("go")
+      let read = 0
+      for await (const chunk of output.fullStream) if (chunk.type.endsWith("-delta")) read++
+      const said = (await output.text).length + (await output.reasoning).length
+      expect(read).toBeGreaterThan(0)
+      expect(said).toBe(read * 9)
+    })
+  )
+  return process.cpuUsage(begun).user / 1000
+}
+
+/** The fastest of some: a collection of garbage may fall into any of them. */
+const bestOf = async (parts: ReadonlyArray<Kit.Part>): Promise<number> => {
+  const times: Array<number> = []
+  for (let time = 0; time < 3; time++) times.push(await timeOf(parts))
+  return Math.min(...times)
+}
+
+const answers: ReadonlyArray<readonly [what: string, answer: (deltas: number) => ReadonlyArray<Kit.Part>]> = [
+  ["text", deltas => Array.from({ length: deltas }, () => Kit.says("9 letters"))],
+  [
+    "two blocks that take turns",
+    deltas => Array.from({ length: deltas }, (_, index) => Kit.says("9 letters", String(index % 2)))
+  ],
+  [
+    "reasoning and text that take turns",
+    deltas =>
+      Array.from({ length: deltas }, (_, index) =>
+        index % 2 === 0 ? Kit.thinks("9 letters") : Kit.says("9 letters")
+      )
+  ]
+]
+
+describe("an answer of twice as many deltas takes no more than twice as long", () => {
+  it.each(answers)("%s", async (_, answer) => {
+    await timeOf(answer(6500))
+    const once = await bestOf(answer(13_000))
+    const twice = await bestOf(answer(26_000))
+    expect(twice / once).toBeLessThan(2.5)
+  })
+})
