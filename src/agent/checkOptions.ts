@@ -117,15 +117,11 @@ const limitsOf = (timeouts: Timeouts | undefined): Limits => {
   }
 }
 
-/** Options without those of `undefined`: unless it is told to be exact, TypeScript lets that stand for none. */
-export const withoutUndefined = <Options extends object>(options: Options): Options =>
-  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Options
-
 /** The settings of a run: the run's own before the agent's. Throws `InvalidConfiguration`. */
 export const settingsOf = (defaults: Defaults, options: Defaults): Settings => {
   const { maxDepth, maxRetries, maxSteps, stopWhen, timeouts, toolCallConcurrency, ...rest } = {
     ...defaults,
-    ...withoutUndefined(options)
+    ...given(options)
   }
   return {
     ...rest,

@@ -66,9 +66,7 @@ export interface StepChanges extends Omit<CoreStepChanges, "model" | "tools"> {
 }
 
 /** Called before each step. One that throws fails the run. @since 0.1.0 @category models */
-export type PrepareStep = (
-  state: StepState
-) => StepChanges | undefined | void | Promise<StepChanges | undefined | void>
+export type PrepareStep = (state: StepState) => StepChanges | undefined | Promise<StepChanges | undefined>
 
 /** Options of one run. @since 0.1.0 @category models */
 export interface StreamOptions extends Omit<RunOptions, "tools" | "stopWhen" | "prepareStep">, RunCallbacks {

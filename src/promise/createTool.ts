@@ -68,7 +68,7 @@ export interface CreateToolOptions<Input extends ToolSchema.Source, Output exten
   readonly timeout?: Duration.DurationInput
   /**
    * What the model is told of an output, in place of what the stream shows: a text, any JSON value, or the AI SDK's
-   * `{ type: "content", value: [{ type: "text", text }, { type: "media", data, mediaType }] }`. It gets no failures.
+   * `{ type: "content", value: [{ type: "text", text }, { type: "image-data", data, mediaType }] }`. It gets no failures.
    */
   readonly toModelOutput?: (output: ToolSchema.Shown<Output, NoInfer<A>>) => unknown
 }

@@ -73,7 +73,11 @@ const tagged = (told: object): ToolResultOutput | undefined => {
 
 const safeRecord = (item: Record<string, unknown>): { readonly [key: string]: unknown } => {
   const safe = toJson(item)
-  return isRecord(safe) ? safe : {}
+  if (!isRecord(safe)) return {}
+  if (safe["type"] !== "media") return safe
+  // The older word, which newer specifications do not know.
+  const isImage = String(safe["mediaType"]).startsWith("image/")
+  return { ...safe, type: isImage ? "image-data" : "file-data" }
 }
 
 /** What `toModelOutput` gave: an output that says what it is, or any value. @since 0.1.0 @category conversions */

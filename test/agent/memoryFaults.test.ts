@@ -335,6 +335,7 @@ describe("a run that fails", () => {
       const { chunks, exit } = yield* read(Agent.stream(agent, "go", { memory }))
       expectGrammar(chunks)
       expect(Exit.isFailure(exit)).toBe(true)
+      expect(finishOf(chunks).response).toMatchObject({ messages: [], uiMessages: [] })
       expect(yield* messagesOf()).toStrictEqual([Message.user("go")])
       expect(yield* nextPrompt()).toStrictEqual([Message.user("go"), Message.user("next")])
     }).pipe(Effect.provide(layerMemory))

@@ -240,6 +240,22 @@ describe("prepareStep", () => {
     })
   )
 
+  it.effect("may give a list of models to a run that has fallen back: it begins at its own first", () =>
+    Effect.gen(function* () {
+      const first = ScriptedModel.make([failing(refusal(401))], { modelId: "first" })
+      const second = ScriptedModel.make([callEcho("c1"), reply("done")], { modelId: "second" })
+      const a = ScriptedModel.make([callEcho("c2")], { modelId: "a" })
+      const b = ScriptedModel.make([], { modelId: "b" })
+      const { chunks } = yield* run(agentOf([first, second]), { prepareStep: only1({ model: [a, b] }) })
+      expectGrammar(chunks)
+      expect(only(chunks, "step-start").map(({ payload }) => payload.request.modelId)).toStrictEqual([
+        "second",
+        "a",
+        "second"
+      ])
+    })
+  )
+
   it.effect("that gives a list of which all fail fails the run: the run's own models are not asked", () =>
     Effect.gen(function* () {
       const model = ScriptedModel.make([callEcho("c1"), reply("never")])
@@ -798,7 +814,7 @@ describe("toModelOutput", () => {
 
   const content = [
     { type: "text", text: "see" },
-    { type: "media", data: "AAEC", mediaType: "image/png" }
+    { type: "image-data", data: "AAEC", mediaType: "image/png" }
   ]
 
   const outputs: ReadonlyArray<readonly [what: string, given: unknown, told: unknown]> = [
@@ -817,6 +833,16 @@ describe("toModelOutput", () => {
       { type: "json", value: { n: "1", at: "1970-01-01T00:00:00.000Z" } }
     ],
     ["content", { type: "content", value: content }, { type: "content", value: content }],
+    [
+      "content in an older word",
+      { type: "content", value: [{ type: "media", data: "AAEC", mediaType: "image/png" }] },
+      { type: "content", value: [{ type: "image-data", data: "AAEC", mediaType: "image/png" }] }
+    ],
+    [
+      "an image in the older word",
+      { type: "content", value: [{ type: "media", data: "AAEC", mediaType: "image/png" }] },
+      { type: "content", value: [content[1]] }
+    ],
     ["no content", { type: "content", value: [] }, { type: "content", value: [] }],
     ["a tagged text", { type: "text", value: "t" }, { type: "text", value: "t" }],
     ["tagged JSON", { type: "json", value: [1n] }, { type: "json", value: ["1"] }],
@@ -1292,11 +1318,19 @@ describe("a part of an agent that is a function", () => {
     })
   )
 
-  it.effect("that is pending when the run is aborted holds it no longer", () =>
+  it.effect("that is pending when the run is aborted holds it no longer, and is interrupted", () =>
     Effect.gen(function* () {
       const controller = new AbortController()
       const asked = yield* Deferred.make<void>()
-      const instructions = () => Effect.zipRight(Deferred.succeed(asked, undefined), Effect.never)
+      let isInterrupted = false
+      const instructions = () =>
+        Effect.zipRight(Deferred.succeed(asked, undefined), Effect.never).pipe(
+          Effect.onInterrupt(() =>
+            Effect.sync(() => {
+              isInterrupted = true
+            })
+          )
+        )
       const model = ScriptedModel.make([])
       const agent = Agent.make({ id: "maker", model, instructions })
       const fiber = yield* Effect.fork(read(Agent.stream(agent, "go", { abortSignal: controller.signal })))
@@ -1304,8 +1338,67 @@ describe("a part of an agent that is a function", () => {
       controller.abort("enough")
       yield* settle
       expect(fiber.unsafePoll()).not.toBeNull()
+      const { chunks, exit } = yield* Fiber.join(fiber)
+      expect(chunks).toHaveLength(0)
+      expect(exit).toMatchObject({ cause: { error: { _tag: "RunAborted", cause: "enough" } } })
+      expect(isInterrupted).toBe(true)
       expect(model.requests).toHaveLength(0)
+    })
+  )
+
+  const beforehand: ReadonlyArray<readonly [what: string, instructions: Agent.Options<[]>["instructions"] & {}]> = [
+    ["a text", "Be brief."],
+    ["a function", () => "Be brief."],
+    ["an Effect that is there", () => Effect.succeed("Be brief.")],
+    ["an Effect that takes its time", () => Effect.as(Effect.yieldNow(), "Be brief.")]
+  ]
+
+  it.effect.each(beforehand)("%s: a run that is aborted before it begins says so", ([, instructions]) =>
+    Effect.gen(function* () {
+      const agent = Agent.make({ id: "maker", model: steps(0), instructions })
+      const { chunks, exit } = yield* read(
+        Agent.stream(agent, "go", { abortSignal: AbortSignal.abort("early") })
+      )
+      expect(types(chunks)).toStrictEqual(["start", "abort", "finish"])
+      expect(exit).toStrictEqual(Exit.void)
+    })
+  )
+
+  it.effect("lets go of the signal of its run, however it ends", () =>
+    Effect.gen(function* () {
+      const { signal } = new AbortController()
+      let listeners = 0
+      const add = signal.addEventListener.bind(signal)
+      const remove = signal.removeEventListener.bind(signal)
+      signal.addEventListener = (...args: Parameters<typeof add>) => {
+        listeners++
+        add(...args)
+      }
+      signal.removeEventListener = (...args: Parameters<typeof remove>) => {
+        listeners--
+        remove(...args)
+      }
+      const dynamics = [
+        () => "Be brief.",
+        () => Effect.as(Effect.yieldNow(), "Be brief."),
+        () => Effect.fail("oh no"),
+        () => Effect.zipRight(Effect.yieldNow(), Effect.die("oh no"))
+      ]
+      for (const instructions of dynamics) {
+        const agent = Agent.make({ id: "maker", model: steps(0), tools: () => [], instructions })
+        yield* read(Agent.stream(agent, "go", { abortSignal: signal }))
+        expect(listeners).toBe(0)
+      }
+      const asked = yield* Deferred.make<void>()
+      const agent = Agent.make({
+        id: "maker",
+        model: steps(0),
+        instructions: () => Effect.zipRight(Deferred.succeed(asked, undefined), Effect.never)
+      })
+      const fiber = yield* Effect.fork(read(Agent.stream(agent, "go", { abortSignal: signal })))
+      yield* Deferred.await(asked)
       yield* Fiber.interrupt(fiber)
+      expect(listeners).toBe(0)
     })
   )
 })

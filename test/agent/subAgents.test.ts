@@ -813,7 +813,13 @@ const tower = (depth: 0 | 1 | 2, where: "model" | "tool") => {
     execute: (_, { abortSignal, write }) => {
       signals.push({ what: "tool", signal: abortSignal })
       return Effect.zipRight(write("began"), Effect.never).pipe(
-        Effect.ensuring(Effect.sync(() => finalized.push("tool")))
+        // Takes its time, and whoever ends the run waits for it.
+        Effect.ensuring(
+          Effect.zipRight(
+            turns(3),
+            Effect.sync(() => finalized.push("tool"))
+          )
+        )
       )
     }
   })

@@ -1,11 +1,11 @@
 /** The invariants, as functions that say what is wrong. Each returns nothing when all is well. */
 import { isDeepStrictEqual } from "node:util"
 import { type Chunk, Errors, type Message, type Usage } from "eddy"
-import { Cause, Option } from "effect"
+import { Cause, Exit, Option } from "effect"
 import { conversationFaults } from "../support/conversationFaults.js"
 import { violationsOf } from "../support/grammar.js"
 import { type RunOf, runsIn } from "./runsIn.js"
-import type { Heard } from "./told.js"
+import type { Heard, Streamed, Told } from "./told.js"
 import type { World } from "./world.js"
 
 type Chunks = ReadonlyArray<Chunk.Chunk>
@@ -18,7 +18,7 @@ const last = (chunks: Chunks): Chunk.Of<"finish"> | undefined => {
 }
 
 /** Invariant 1: `finish` is the last chunk, exactly once. */
-export const finishFaults = (chunks: Chunks, isLeft: boolean): Faults => {
+export const finishFaults = ({ chunks, isLeft }: Told): Faults => {
   const places = chunks.flatMap(({ type }, index) => (type === "finish" ? [index] : []))
   if (isLeft)
     return places.length === 0 ? [] : [`a finish at ${places}, and its reader had left before the end`]
@@ -27,12 +27,20 @@ export const finishFaults = (chunks: Chunks, isLeft: boolean): Faults => {
     : [`${chunks.length} chunks, finish at [${places}]`]
 }
 
+/** Invariant 1, for a cold stream: it fails with the error that it has told, and else just ends. */
+export const exitFaults = ({ chunks, exit, isLeft }: Streamed): Faults => {
+  if (isLeft || Exit.isInterrupted(exit)) return []
+  const errors = chunks.flatMap(chunk => (chunk.type === "error" ? [chunk.payload.error] : []))
+  const failure = Exit.isFailure(exit) ? [Cause.squash(exit.cause)] : []
+  return isDeepStrictEqual(errors, failure) ? [] : [`told ${errors}, and failed with ${failure}`]
+}
+
 /** Whether a run that was left at any point would have been in order. */
 const orderOf = (chunks: Chunks, isWhole: boolean): Faults =>
   violationsOf(chunks).filter(fault => isWhole || !fault.endsWith("] no finish"))
 
 /** Invariant 3: starts and ends, deltas and ids; of every run that the stream holds. */
-export const orderFaults = (chunks: Chunks, isLeft: boolean): Faults =>
+export const orderFaults = ({ chunks, isLeft }: Told): Faults =>
   runsIn(chunks).flatMap(run => {
     const isWhole = run.call === undefined ? !isLeft : last(run.chunks) !== undefined
     return orderOf(run.chunks, isWhole).map(fault => `${run.runId} ${fault}`)
@@ -51,7 +59,8 @@ const ownerOf = (result: unknown): unknown =>
   typeof result === "object" && result !== null && "of" in result ? result.of : undefined
 
 /** Invariant 4: one `tool-call`, at most one execution, exactly one outcome; of every run that the stream holds. */
-export const callFaults = ({ executions }: World, chunks: Chunks, isLeft: boolean): Faults => {
+export const callFaults = ({ chunks, isLeft, world }: Told): Faults => {
+  const { executions } = world
   const runs = runsIn(chunks)
   const faults: Array<string> = []
   for (const run of runs) {
@@ -148,7 +157,7 @@ const isStopped = (chunks: Chunks): boolean =>
   })
 
 /** Invariant 8: usage of steps, of runs, of the runs below. */
-export const usageFaults = (world: World, chunks: Chunks): Faults => {
+export const usageFaults = ({ chunks, world }: Told): Faults => {
   const runs = runsIn(chunks)
   return runs.flatMap(run => {
     const faults: Array<string> = []
@@ -196,7 +205,7 @@ const hasMetadata = (payload: { readonly providerMetadata?: unknown }): boolean 
   payload.providerMetadata !== undefined
 
 /** What a run has told that is to be remembered, step by step. */
-export const saidIn = (chunks: Chunks): ReadonlyArray<SaidInStep> => {
+const saidIn = (chunks: Chunks): ReadonlyArray<SaidInStep> => {
   const steps: Array<{ isFinished: boolean; said: Array<Said> }> = []
   const outcome = (toolCallId: string): "success" | "error" | undefined => {
     for (const chunk of chunks) {
@@ -254,7 +263,7 @@ type Remembered =
   | { readonly call: string; readonly outcome: "success" | "error" | undefined }
 
 /** What a conversation remembers of what was said: texts and calls with their outcomes, in order. */
-export const rememberedIn = (messages: ReadonlyArray<Message.Message>): ReadonlyArray<Remembered> => {
+const rememberedIn = (messages: ReadonlyArray<Message.Message>): ReadonlyArray<Remembered> => {
   const results = new Map(
     messages.flatMap(message =>
       message.role === "tool" || message.role === "assistant"
@@ -276,6 +285,10 @@ export const rememberedIn = (messages: ReadonlyArray<Message.Message>): Readonly
         })
   )
 }
+
+/** The calls that a conversation remembers. */
+export const callsIn = (messages: ReadonlyArray<Message.Message>) =>
+  rememberedIn(messages).flatMap(one => ("call" in one ? [one] : []))
 
 /** What is to be remembered of a run that told its end. An answer that failed is not. */
 const toRemember = (chunks: Chunks): ReadonlyArray<Remembered> => {
@@ -338,9 +351,7 @@ const sameMemory = (
 
 /** Invariant 5: what the model is told next on the thread, after a run that ended in whatever way. */
 export const promptFaults = (
-  world: World,
-  chunks: Chunks,
-  isLeft: boolean,
+  { chunks, isLeft, world }: Told,
   prompt: ReadonlyArray<Message.Message>
 ): Faults => {
   const faults = [...conversationFaults(prompt, () => false)]
@@ -368,7 +379,7 @@ export const promptFaults = (
 }
 
 /** Invariant 5, for the messages of `finish`. */
-export const finishMessagesFaults = (chunks: Chunks): Faults => {
+export const finishMessagesFaults = ({ chunks }: Told): Faults => {
   const finish = last(chunks)
   if (finish === undefined) return []
   const { messages, stepResult } = finish.payload

@@ -35,7 +35,7 @@ import {
   type ToolScript
 } from "./scenario.js"
 import { isBefore, lookout, turnsBefore } from "./stopping.js"
-import type { Answered, Heard, Read, Told } from "./told.js"
+import type { Answered, Heard, Read, Streamed } from "./told.js"
 import { type Cut, inTurns, memory, World } from "./world.js"
 
 type Doing = Exclude<Behaviour, "is the client's">
@@ -199,7 +199,7 @@ const inWorld = <A>(
   )
 
 /** Plays the scenario as a cold stream. */
-export const streamed = (scenario: Scenario, cut?: Cut): Promise<Told> => {
+export const streamed = (scenario: Scenario, cut?: Cut): Promise<Streamed> => {
   const world = new World(scenario, cut)
   const { pace, stop } = scenario
   const reading = Effect.gen(function* () {
@@ -327,7 +327,7 @@ export const heard = (scenario: Scenario): Promise<Heard> => {
     // Of a run that failed the stream fails behind its last chunk.
     yield* Effect.exit(Stream.runForEach(output.fullStream, chunk => Effect.sync(() => chunks.push(chunk))))
     yield* Scope.close(scope, Exit.void)
-    return { world, chunks, full, reads: read, answered, owner: agent }
+    return { world, chunks, isLeft: false, full, reads: read, answered, owner: agent }
   })
   return inWorld(world, hearing)
 }

@@ -240,6 +240,9 @@ const silence = {
   error: () => undefined
 }
 
+/** Not made where a run is played: the agent would hold everything there. */
+const quiet = { onError: () => undefined }
+
 const surroundings = (world: World, supervisor: Supervisor.Supervisor<unknown>) =>
   Layer.mergeAll(
     Layer.succeed(ThreadStore.ThreadStore, world.store),
@@ -276,7 +279,7 @@ const play = async (scenario: Scenario): Promise<Heard> => {
     if (isTime(chunk)) stopNow()
   }
   const agent = agentOf(world, "top", scenario.agent, {
-    onError: () => undefined,
+    ...quiet,
     includeRawChunks: scenario.includeRawChunks,
     maxDepth: scenario.maxDepth
   })
@@ -313,7 +316,7 @@ const play = async (scenario: Scenario): Promise<Heard> => {
   await pass(6)
   const fibers = (await Effect.runPromise(supervisor.value)).length
   await eddy.shutdown()
-  return { world, chunks, full, reads, answered, fibers, owner: eddy }
+  return { world, chunks, isLeft: false, full, reads, answered, fibers, owner: eddy }
 }
 
 /** Plays the scenario, which must come to an end. */

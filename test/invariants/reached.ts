@@ -1,6 +1,5 @@
 /** What a run has lived through: a property over scenarios that never come to a thing says nothing of it. */
-import type { Chunk } from "eddy"
-import { Errors } from "eddy"
+import { type Chunk, Errors } from "eddy"
 import { runsIn } from "./runsIn.js"
 import type { World } from "./world.js"
 
@@ -14,8 +13,8 @@ export const reached = (
   chunks: ReadonlyArray<Chunk.Chunk>,
   isLeft: boolean
 ): ReadonlySet<string> => {
-  const runs = runsIn(chunks)
-  const top = runs[0]?.chunks ?? []
+  const [first, ...below] = runsIn(chunks)
+  const top = first?.chunks ?? []
   const found = new Set<string>()
   const note = (what: string, isSo: boolean): void => {
     if (isSo) found.add(what)
@@ -36,7 +35,6 @@ export const reached = (
       const { error } = chunk.payload
       if (error instanceof Error) found.add(`tool-error: ${error.name}`)
     }
-    found.add(`chunk: ${chunk.type}`)
   }
   const steps = top.filter(({ type }) => type === "step-finish").length
   const aborted = top.some(({ type }) => type === "abort")
@@ -54,37 +52,59 @@ export const reached = (
     "another model took over",
     top.some(chunk => chunk.type === "finish" && chunk.payload.metadata["modelId"] !== "top model 0")
   )
-  note("an agent below", runs.length > 1)
+  note("an agent below", below.length > 0)
   note(
     "an agent below an agent",
-    runs.some(
-      ({ call }) => call !== undefined && runs.some(run => run.call !== undefined && run.runId === call.runId)
-    )
+    below.some(({ call }) => below.some(({ runId }) => runId === call?.runId))
   )
   note(
-    "an agent below that was cut off",
-    runs.some(({ call, chunks }) => call !== undefined && chunks.at(-1)?.type !== "finish")
-  )
-  note(
-    "an agent below that was cut off after a step with usage",
-    runs.some(
-      ({ call, chunks }) =>
-        call !== undefined &&
-        chunks.at(-1)?.type !== "finish" &&
-        chunks.some(
-          chunk => chunk.type === "step-finish" && Object.keys(chunk.payload.output.usage).length > 0
-        )
-    )
+    "an agent below that was stopped",
+    below.some(run => run.chunks.some(({ type }) => type === "abort") || run.chunks.at(-1)?.type !== "finish")
   )
   note(
     "an agent below that failed",
-    runs.some(({ call, chunks }) => call !== undefined && chunks.some(({ type }) => type === "error"))
+    below.some(run => run.chunks.some(({ type }) => type === "error"))
   )
   note("a long answer", top.length > 150)
-  note("executed", world.executions.length > 0)
   note(
     "stopped a tool",
     world.executions.some(({ isOver }) => !isOver)
   )
   return found
 }
+
+/** What all scenarios together have to come to. */
+export const toBeReached: ReadonlyArray<string> = [
+  ...["stop", "length", "content-filter", "tool-calls", "error", "aborted", "other"].map(
+    reason => `ends: ${reason}`
+  ),
+  "stopped by: max-steps",
+  "stopped by: client-tool",
+  "error: InvalidConfiguration",
+  "error: ModelError incomplete",
+  "error: ModelError stream",
+  "error: ModelError timeout",
+  "error: RunTimedOut",
+  "error: StorageError",
+  "tool-error: AgentDepthExceeded",
+  "tool-error: InvalidToolArguments",
+  "tool-error: ModelError",
+  "tool-error: RunAborted",
+  "tool-error: RunTimedOut",
+  "tool-error: ToolCallCutOff",
+  "tool-error: ToolFailed",
+  "tool-error: ToolNotFound",
+  "tool-error: ToolTimedOut",
+  "three steps",
+  "left in the middle",
+  "aborted in an answer",
+  "aborted among tools",
+  "asked again",
+  "another model took over",
+  "an agent below",
+  "an agent below an agent",
+  "an agent below that failed",
+  "an agent below that was stopped",
+  "a long answer",
+  "stopped a tool"
+]

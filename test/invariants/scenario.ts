@@ -334,7 +334,8 @@ const change = ({ isTimeless = false }: Wanted): fc.Arbitrary<StepChange> =>
     }
   )
 
-const limit = sometimes(40, fc.integer({ min: 1, max: 15 }))
+/** Shorter than somebody waits for what hangs. */
+const limit = sometimes(40, fc.integer({ min: 1, max: 9 }))
 
 const timeouts = fc
   .record({ firstContent: limit, betweenChunks: limit, step: limit, run: limit })
@@ -364,7 +365,7 @@ const agentOf = (wanted: Wanted, depth: number): fc.Arbitrary<AgentScript> => {
     maxRetries: fc.nat(2),
     concurrency: isTimeless ? fc.constant(1) : fc.constantFrom(1, 2, 10),
     timeouts: fc.oneof(
-      { weight: 5, arbitrary: fc.constant({}) },
+      { weight: 4, arbitrary: fc.constant({}) },
       { weight: isTimeless ? 0 : 1, arbitrary: timeouts }
     ),
     changes: fc.oneof(

@@ -4,17 +4,21 @@ import type { Exit } from "effect"
 import type { ReaderScript } from "./scenario.js"
 import type { World } from "./world.js"
 
-/** A run that was read as a cold stream. */
+/** A run, and what it told, whoever listened. */
 export interface Told {
   readonly world: World
   readonly chunks: ReadonlyArray<Chunk.Chunk>
-  readonly exit: Exit.Exit<void, unknown>
-  /** Whether its reader was gone before the end: then there is no `finish`. */
+  /** Whether its one reader was gone before the end: then there is no `finish`. */
   readonly isLeft: boolean
   /** Fibers that are left of it. */
   readonly fibers: number
-  /** What lives longer than a run: the agent. */
+  /** What lives longer than a run: the agent, and its container. */
   readonly owner: unknown
+}
+
+/** A run that was read as a cold stream. */
+export interface Streamed extends Told {
+  readonly exit: Exit.Exit<void, unknown>
 }
 
 /** What one reader of a hot run saw. */
@@ -34,14 +38,8 @@ export interface Answered {
 }
 
 /** A run that went by itself, with readers. */
-export interface Heard {
-  readonly world: World
-  /** What it told, whoever listened. */
-  readonly chunks: ReadonlyArray<Chunk.Chunk>
+export interface Heard extends Told {
   readonly full: FullOutput
   readonly reads: ReadonlyArray<Read>
   readonly answered: ReadonlyArray<Answered>
-  readonly fibers: number
-  /** What lives longer than a run: the agent, and its container. */
-  readonly owner: unknown
 }

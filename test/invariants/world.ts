@@ -1,6 +1,6 @@
 /** What a scenario is played with: models and a store that keep count of what is done with them, a signal, a clock. */
 import { getEventListeners } from "node:events"
-import { type Id, type LanguageModel, type ModelPart, ThreadStore } from "eddy"
+import { type Id, type LanguageModel, type Message, type ModelPart, ThreadStore } from "eddy"
 import { type Context, Effect } from "effect"
 import * as memoryThreads from "../../src/storage/memoryThreads.js"
 import { refusal, turn, turns } from "../agent/kit.js"
@@ -93,6 +93,8 @@ export class World {
   private storeCalls = 0
   private isHealed = false
   readonly store: Context.Tag.Service<ThreadStore.ThreadStore>
+  /** What the thread held, each time that something was added: what is there when the process ends without a word. */
+  readonly moments: Array<ReadonlyArray<Message.Message>> = []
 
   constructor(
     readonly scenario: Scenario,
@@ -280,10 +282,12 @@ export class World {
         this.rescue(() => isStopped)
         return Effect.onInterrupt(Effect.never, () => Effect.sync(() => (isStopped = true)))
       })
+    const remember = (id: string) =>
+      Effect.map(store.messages(id), all => this.moments.push(all.map(({ message }) => message)))
     return {
       ...store,
       open: thread => troubled(store.open(thread)),
-      append: (id, messages) => troubled(store.append(id, messages)),
+      append: (id, messages) => troubled(Effect.tap(store.append(id, messages), () => remember(id))),
       messages: (id, options) => troubled(store.messages(id, options))
     }
   }

@@ -541,12 +541,17 @@ describe("toModelOutput of a tool", () => {
 
   const content = [
     { type: "text", text: "see" },
-    { type: "media", data: "AAEC", mediaType: "image/png" }
+    { type: "image-data", data: "AAEC", mediaType: "image/png" }
   ]
   const outputs: ReadonlyArray<readonly [what: string, given: unknown, told: unknown]> = [
     ["a text", "short", { type: "text", value: "short" }],
     ["a promise of JSON", Promise.resolve({ n: 1 }), { type: "json", value: { n: 1 } }],
     ["content", { type: "content", value: content }, { type: "content", value: content }],
+    [
+      "an image in the older word",
+      { type: "content", value: [{ type: "media", data: "AAEC", mediaType: "image/png" }] },
+      { type: "content", value: [content[1]] }
+    ],
     ["nothing", undefined, { type: "json", value: null }]
   ]
 

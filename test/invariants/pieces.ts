@@ -1,27 +1,12 @@
-/** How little it matters how the parts of answers come. */
+/** The same parts in other pieces, and chunks of which it is forgotten in how many pieces they came. */
 import { isDeepStrictEqual } from "node:util"
 import type { Chunk } from "eddy"
-import { FastCheck as fc } from "effect"
-import { beforeAll, describe, it } from "vitest"
 import { loosely } from "../support/randomParts.js"
 import type { Faults } from "./checks.js"
-import { streamed } from "./effectFace.js"
-import { assertProperty, loadEverything, patience } from "./kit.js"
-import { type AgentScript, type Entry, isAgent, type SourceKind, scenarios } from "./scenario.js"
-import type { Cut } from "./world.js"
+import { type AgentScript, type Entry, isAgent } from "./scenario.js"
 
-beforeAll(loadEverything, 30_000)
-
-const timeless = scenarios({ isTimeless: true })
-
-const cut: fc.Arbitrary<Cut> = fc.record({
-  turns: fc.array(fc.constantFrom(0, 0, 1, 2, 5), { minLength: 1, maxLength: 7 }),
-  source: fc.constantFrom<SourceKind>("iterator", "generator", "stream")
-})
-
-const pace = fc.constantFrom(0, 1, 2, 7)
-
-const differences = (one: ReadonlyArray<Chunk.Chunk>, other: ReadonlyArray<Chunk.Chunk>): Faults => {
+/** Where two sequences differ first. */
+export const differences = (one: ReadonlyArray<Chunk.Chunk>, other: ReadonlyArray<Chunk.Chunk>): Faults => {
   const place = Math.max(
     one.findIndex((chunk, index) => !isDeepStrictEqual(chunk, other[index])),
     one.length === other.length ? -1 : Math.min(one.length, other.length)
@@ -44,7 +29,7 @@ const split = (entries: ReadonlyArray<Entry>, seed: number): ReadonlyArray<Entry
     ]
   })
 
-const splitAgent = (agent: AgentScript, seed: number): AgentScript => ({
+export const splitAgent = (agent: AgentScript, seed: number): AgentScript => ({
   ...agent,
   models: agent.models.map(model => ({
     ...model,
@@ -74,7 +59,7 @@ const joined = (one: Textual, other: Textual): Chunk.Chunk => {
 }
 
 /** Neighbouring deltas of one block as one; also those of agents below. */
-const coalesced = (chunks: ReadonlyArray<Chunk.Chunk>): ReadonlyArray<Chunk.Chunk> => {
+export const coalesced = (chunks: ReadonlyArray<Chunk.Chunk>): ReadonlyArray<Chunk.Chunk> => {
   const all: Array<Chunk.Chunk> = []
   for (const chunk of chunks) {
     const before = all.at(-1)
@@ -101,27 +86,3 @@ const merged = (one: Chunk.Chunk, other: Chunk.Chunk): Chunk.Chunk | undefined =
 
 const isChunk = (output: unknown): output is Chunk.Chunk =>
   typeof output === "object" && output !== null && "type" in output && "runId" in output
-
-describe("6: chunks are equal, however the parts of answers come", () => {
-  it(
-    "in whatever turns, from whatever kind of source, for whatever reader",
-    () =>
-      assertProperty(fc.record({ scenario: timeless, cut, pace }), 150, async ({ cut, pace, scenario }) => {
-        const one = await streamed(scenario)
-        const other = await streamed({ ...scenario, pace }, cut)
-        return differences(one.chunks, other.chunks)
-      }),
-    patience
-  )
-
-  it(
-    "in whatever pieces of text, but for how many they are",
-    () =>
-      assertProperty(fc.record({ scenario: timeless, seed: fc.nat(20) }), 100, async ({ scenario, seed }) => {
-        const one = await streamed(scenario)
-        const other = await streamed({ ...scenario, agent: splitAgent(scenario.agent, seed) })
-        return differences(coalesced(one.chunks), coalesced(other.chunks))
-      }),
-    patience
-  )
-})
