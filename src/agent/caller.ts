@@ -8,6 +8,8 @@ export interface CallerInfo {
   readonly depth: number
   /** How many there may be. */
   readonly maxDepth: number
+  /** Fires when the call is stopped, before its fiber hears of it; `undefined` for nobody. */
+  readonly signal: () => AbortSignal | undefined
   /** What the run has used so far counts into the step of the caller, whenever that is told. */
   readonly counts: (used: () => Usage) => void
   /** Tells something on the stream of the caller, as `tool-output`. Does nothing after the call has ended. */
@@ -20,6 +22,7 @@ export interface CallerInfo {
 const nobody: CallerInfo = {
   depth: 0,
   maxDepth: Number.POSITIVE_INFINITY,
+  signal: () => undefined,
   counts: () => undefined,
   tell: () => undefined,
   mayGoOn: () => true

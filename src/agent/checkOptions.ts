@@ -1,5 +1,6 @@
 /** Options of agents and runs, checked: refuses what cannot work, before any model is asked. Throws `InvalidConfiguration`. */
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import type { LanguageModel, ToolChoice, ToolDefinition } from "../model/ModelPort.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
 import { milliseconds, type Tool } from "../tool/Tool.js"
@@ -250,6 +251,10 @@ export const lastMessagesOf = (
 /** Refuses a thread that nobody could name again. */
 export const checkMemory = (memory: MemoryOptions): void => {
   refuseUnknown("`memory`", memory, ["thread", "resource", "lastMessages"])
+  lastMessagesOf(undefined, memory)
+  if (Predicate.isRecord(memory.thread)) {
+    refuseUnknown("`memory.thread`", memory.thread, ["id", "title", "metadata"])
+  }
   const id = typeof memory.thread === "object" ? memory.thread?.id : memory.thread
   if (typeof id !== "string" || id === "") {
     throw memoryRefused(

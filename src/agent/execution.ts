@@ -107,7 +107,7 @@ export class Execution<R> {
     }
     const executing = Effect.suspend(() => execute(call.input, this.context(call, signal))).pipe(
       Effect.flatMap(withTold(tool.toModelOutput)),
-      Effect.provideService(Caller, this.caller(call))
+      Effect.provideService(Caller, this.caller(call, signal))
     )
     const settled = Effect.matchCause(executing, {
       onFailure: cause => settle(() => ToolOutcome.failed(call.chunk, Cause.squash(cause))),
@@ -136,11 +136,12 @@ export class Execution<R> {
   }
 
   /** What a run that this call starts needs to know of it. */
-  private caller(call: AnsweredCall): CallerInfo {
+  private caller(call: AnsweredCall, signal: () => AbortSignal): CallerInfo {
     const { caller, inbox, settings } = this.run
     return {
       depth: caller.depth + 1,
       maxDepth: Math.min(caller.maxDepth, caller.depth + settings.maxDepth),
+      signal,
       counts: used => {
         if (!this.isOver(call)) this.run.nested.push(used)
       },

@@ -161,7 +161,7 @@ export const prepare = Effect.fnUntraced(function* <
   const id = runId ?? ids.next("run")
   const textLimit = replay === false ? keptText : Number.POSITIVE_INFINITY
   const fold = RunFold.make(id, textLimit)
-  const release = follow(abortSignal, control)
+  const releases = [follow(abortSignal, control), follow(caller.signal(), control)]
   const run: Run<Needs> = {
     runId: id,
     agentId: agent.id,
@@ -199,7 +199,7 @@ export const prepare = Effect.fnUntraced(function* <
     stopStepTimer: () => undefined,
     isOver: false,
     close: Effect.suspend(() => {
-      release()
+      for (const release of releases) release()
       inbox.close()
       const fibers = [...run.running].flatMap(({ fiber }) => fiber ?? [])
       if (fibers.length > 0 || run.running.size > 0) stopRunning(run)

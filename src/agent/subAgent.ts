@@ -64,16 +64,10 @@ export const asTool = <R>(agent: Agent<R>, settings: SubAgentOptions = {}): Tool
   return Tool.make(name ?? `agent-${agent.id.replace(/[^A-Za-z0-9_-]/g, "-")}`, {
     description: description ?? agent.description ?? `Calls the agent ${agent.name}.`,
     input,
-    // The signal fires at once, while an interruption takes its turn: until then the agent might ask its model again.
-    execute: (args, { abortSignal, requestContext }) =>
+    execute: (args, { requestContext }) =>
       Effect.flatMap(Caller, caller =>
         Effect.acquireUseRelease(
-          prepare<R, [], undefined>(
-            agent,
-            promptOf(args),
-            { ...options, abortSignal, requestContext },
-            new RunControl()
-          ),
+          prepare<R, [], undefined>(agent, promptOf(args), { ...options, requestContext }, new RunControl()),
           run =>
             Effect.flatMap(
               drive(run, {

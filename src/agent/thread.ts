@@ -17,6 +17,13 @@ const merged = (
   return [...byId.values()].sort(bySequence).map(({ message }) => message)
 }
 
+/** A client knows less of an outcome than what was told to the model: that stays. */
+const withOutcomes = (message: Message, before: Message): Message => {
+  if (message.role !== "tool" || before.role !== "tool") return message
+  const told = new Map(before.content.map(part => [part.toolCallId, part]))
+  return { ...message, content: message.content.map(part => told.get(part.toolCallId) ?? part) }
+}
+
 /**
  * Opens the thread, stores what was handed to the run, and gives the conversation that the model is told. System messages
  * are for this run only: they come first, and are not stored.
@@ -32,18 +39,17 @@ export const openThread = Effect.fnUntraced(function* <R>(run: Run<R>, thread: R
   const recalled = lastMessages === 0 ? [] : yield* store.messages(id, { last: lastMessages })
   const system = entries.flatMap(({ message }) => (message.role === "system" ? [message] : []))
   const said = entries.filter(({ message }) => message.role !== "system")
-  // What is sent again was said by the run that said it first.
-  const runs = new Map(recalled.map(message => [message.id, message.runId]))
+  const known = new Map(recalled.map(message => [message.id, message]))
   const stored =
     said.length === 0
       ? []
       : yield* store.append(
           id,
-          said.map(entry => ({
-            id: entry.id ?? run.makeId("message"),
-            runId: runs.get(entry.id ?? "") ?? run.runId,
-            message: entry.message
-          }))
+          said.map(({ id = run.makeId("message"), message }) => {
+            // What is sent again was said by the run that said it first.
+            const { runId = run.runId, message: before } = known.get(id) ?? {}
+            return { id, runId, message: before === undefined ? message : withOutcomes(message, before) }
+          })
         )
   return yield* settled([...system, ...merged(recalled, stored)])
 })

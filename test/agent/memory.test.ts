@@ -600,7 +600,7 @@ describe("a client that sends again what the thread has", () => {
         toolCall("c2", "broken", {}),
         toolCall("c3", "plain", {})
       ]
-      const broken = Tool.make("broken", { execute: () => Effect.fail(new Error("it broke")) })
+      const broken = Tool.make("broken", { execute: () => Effect.fail("it broke") })
       const plain = Tool.make("plain", { execute: () => Effect.succeed("plain") })
       const model = ScriptedModel.make([[...parts, ends("tool-calls")], reply("found")])
       const first = yield* chunksOf(

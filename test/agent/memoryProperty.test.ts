@@ -79,8 +79,7 @@ const tools: ReadonlyArray<Tool.Tool> = toolNames.map((name, index) =>
     ? Tool.make(name, { input: { type: "object" } })
     : Tool.make(name, {
         input: { type: "object" },
-        execute: args =>
-          index === 0 ? Effect.promise(() => turn().then(() => args)) : Effect.fail(new Error("no"))
+        execute: args => (index === 0 ? Effect.promise(() => turn().then(() => args)) : Effect.fail("no"))
       })
 )
 

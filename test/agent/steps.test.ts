@@ -1346,11 +1346,12 @@ describe("a part of an agent that is a function", () => {
     })
   )
 
-  const beforehand: ReadonlyArray<readonly [what: string, instructions: Agent.Options<[]>["instructions"] & {}]> = [
+  const beforehand: ReadonlyArray<
+    readonly [what: string, instructions: Agent.Options<[]>["instructions"] & {}]
+  > = [
     ["a text", "Be brief."],
     ["a function", () => "Be brief."],
-    ["an Effect that is there", () => Effect.succeed("Be brief.")],
-    ["an Effect that takes its time", () => Effect.as(Effect.yieldNow(), "Be brief.")]
+    ["an Effect that is there", () => Effect.succeed("Be brief.")]
   ]
 
   it.effect.each(beforehand)("%s: a run that is aborted before it begins says so", ([, instructions]) =>
@@ -1361,6 +1362,15 @@ describe("a part of an agent that is a function", () => {
       )
       expect(types(chunks)).toStrictEqual(["start", "abort", "finish"])
       expect(exit).toStrictEqual(Exit.void)
+    })
+  )
+
+  it.effect("that takes its time is not waited for in a run that is aborted before it begins", () =>
+    Effect.gen(function* () {
+      const instructions = () => Effect.as(Effect.yieldNow(), "Be brief.")
+      const agent = Agent.make({ id: "maker", model: steps(0), instructions })
+      const stream = Agent.stream(agent, "go", { abortSignal: AbortSignal.abort("early") })
+      expect(yield* refusalOf(stream)).toMatchObject({ _tag: "RunAborted", cause: "early" })
     })
   )
 

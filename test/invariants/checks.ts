@@ -313,15 +313,16 @@ const isContinued = (steps: ReadonlyArray<SaidInStep>, remembered: ReadonlyArray
       // What came of a call that nobody has read of is anybody's guess.
       if ("call" in one && one.outcome === undefined) continue
       if ("text" in one && one.text === "") continue
+      const isAnywhere = "text" in one && isHeld(one)
       const found = remembered.findIndex(
         (other, index) =>
-          index >= place &&
+          (isAnywhere || index >= place) &&
           ("text" in one
             ? "text" in other && other.text.startsWith(one.text)
             : "call" in other && other.call === one.call && other.outcome === one.outcome)
       )
       if (found < 0) return false
-      place = found + 1
+      if (!isAnywhere) place = found + 1
     }
     return true
   }

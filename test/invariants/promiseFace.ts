@@ -114,7 +114,7 @@ const prepareStep = (
       tools: { a: toolOf(world, "a", { behaviour: "returns", turns: 0, timeout: undefined }) }
     }),
     "another model": () => ({ model: world.model(path, "other", []) }),
-    "is slow": () => pass(2),
+    "is slow": () => pass(2).then(() => undefined),
     fails: () => Promise.reject("no"),
     throws: () => {
       throw new Error("thrown")

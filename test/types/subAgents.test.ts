@@ -88,12 +88,12 @@ describe("a run with a thread", () => {
 
   it("names thread and resource", () => {
     // @ts-expect-error whose thread it is must be said
-    Agent.stream(free, "go", { memory: { thread: "t" } })
+    const nobodys = () => Agent.stream(free, "go", { memory: { thread: "t" } })
     // @ts-expect-error the id of the thread must be said
-    Agent.stream(free, "go", { memory: { resource: "r" } })
+    const nameless = () => Agent.stream(free, "go", { memory: { resource: "r" } })
     // @ts-expect-error an agent remembers in some way; which thread it is the run says
     const wrong = () => Agent.make({ id: "a", model, memory: { thread: "t", resource: "r" } })
-    expectTypeOf(wrong).toBeFunction()
+    for (const made of [nobodys, nameless, wrong]) expectTypeOf(made).toBeFunction()
     Agent.make({ id: "a", model, memory: { lastMessages: false } })
   })
 })

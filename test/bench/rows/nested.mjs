@@ -1,3 +1,4 @@
+import { batch } from "../kit/contender.mjs"
 import { contest } from "../kit/contest.mjs"
 import { number, times } from "../kit/format.mjs"
 import { verify } from "../kit/read.mjs"
@@ -8,6 +9,7 @@ import { eddy, mastra } from "../systems/all.mjs"
 
 const size = 10000
 const depths = [0, 1, 2, 4]
+const runs = 3
 const control = ["eddy 0", "eddy 0 again"]
 
 /** Reads the agent on top, and counts what the one at the bottom says: `depth` chunks around each delta. */
@@ -37,13 +39,13 @@ const nested = (system, depth) => {
       verify(await readDeep(await stream(), system, depth), script, `${system.name} ${depth}`)
   }
   const warm = once(2000)
-  return {
+  return batch(runs, {
     warm: async () => {
       for (let at = 0; at < 10; at++) await warm()
     },
     again: once(300),
     run: once(size)
-  }
+  })
 }
 
 export const run = async ({ repetitions = 15 }) => {
@@ -56,8 +58,8 @@ export const run = async ({ repetitions = 15 }) => {
   const linear = wall(2).map((time, at) => 2 * time - wall(0)[at])
   const line = (name, depth) => [
     `${name}, ${depth === 0 ? "by itself" : `${depth} deep`}`,
-    number((median(wall(depth, name)) / size) * 1000),
-    number((median(samples[`${name} ${depth}`].cpu) / size) * 1000),
+    number((median(wall(depth, name)) / size / runs) * 1000),
+    number((median(samples[`${name} ${depth}`].cpu) / size / runs) * 1000),
     depth === 0 ? "" : times(interval(paired(wall(depth, name), wall(0, name))))
   ]
   return {

@@ -9,7 +9,7 @@ import { eddy, openThreads } from "../systems/all.mjs"
 const stored = [10, 100, 1000, 10000]
 const recalled = [10, 100, 1000]
 const largest = 10000
-const turns = 10
+const turns = 25
 const control = ["100 stored, 40 told", "again"]
 
 const script = textScript(5)
