@@ -57,10 +57,20 @@ export const basePlan = <R>(run: Run<R>): StepPlan<R> => {
   }
 }
 
+/** The messages that `prepareStep` was told, as they are: they are in order, and a call may be owed its result. */
+const isOurs = (
+  messages: NonNullable<StepChanges["messages"]>,
+  told: ReadonlyArray<Message>
+): messages is ReadonlyArray<Message> => {
+  const known = new Set<unknown>(told)
+  return Array.isArray(messages) && messages.length === told.length && messages.every(item => known.has(item))
+}
+
 const messagesOf = Effect.fnUntraced(function* <R>(run: Run<R>, { instructions, messages }: StepChanges) {
   const first = instructions === undefined ? run.instructions : instructionsOf(instructions)
-  const conversation = messages === undefined ? [...run.input, ...run.added] : yield* fromInput(messages)
-  return [...first, ...conversation]
+  const told = [...run.input, ...run.added]
+  const isSame = messages === undefined || isOurs(messages, told)
+  return [...first, ...(isSame ? (messages ?? told) : yield* fromInput(messages))]
 })
 
 const toolsOf = <R>(

@@ -13,7 +13,7 @@ export interface FailureInfo {
 const header = (headers: unknown, name: string): string | undefined => {
   if (!Predicate.isRecord(headers)) return undefined
   const found = Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1]
-  return typeof found === "string" ? found : undefined
+  return typeof found === "string" && found.trim() !== "" ? found : undefined
 }
 
 /** A date counts from the provider's own clock, which its answer tells; ours may differ. */
@@ -21,7 +21,7 @@ const retryAfter = (headers: unknown): number | undefined => {
   const milliseconds = Number(header(headers, "retry-after-ms") ?? Number.NaN)
   if (milliseconds >= 0) return milliseconds
   const text = header(headers, "retry-after")
-  if (text === undefined || text.trim() === "") return undefined
+  if (text === undefined) return undefined
   const seconds = Number(text)
   const wait = Number.isNaN(seconds)
     ? Date.parse(text) - Date.parse(header(headers, "date") ?? "")

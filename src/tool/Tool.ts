@@ -113,14 +113,14 @@ export const milliseconds = (field: string, limit: Duration.DurationInput): numb
 /** Timers of the platform count in 32 bits, and fire at once beyond them. */
 const longestTimer = 2 ** 31 - 1
 
-const effectOf = <A>(
-  tell: (output: A) => unknown | Effect.Effect<unknown, unknown>
-): ((output: A) => Effect.Effect<unknown, unknown>) => {
-  return output =>
-    Effect.flatMap(Effect.try({ try: () => tell(output), catch: cause => cause }), told =>
-      Effect.isEffect(told) ? (told as Effect.Effect<unknown, unknown>) : Effect.succeed(told)
-    )
-}
+/** What a function that throws dies with is told as any other failure of the call. */
+const effectOf =
+  <A>(tell: (output: A) => unknown): ((output: A) => Effect.Effect<unknown, unknown>) =>
+  output =>
+    Effect.suspend(() => {
+      const told = tell(output)
+      return Effect.isEffect(told) ? (told as Effect.Effect<unknown, unknown>) : Effect.succeed(told)
+    })
 
 /** Whether a value says of itself that it is an error, as results of the Model Context Protocol do. @since 0.1.0 @category guards */
 export const isErrorValue = (value: unknown): value is { readonly isError: true } =>

@@ -1,9 +1,10 @@
 /** What is said: every word, once, in its order, with what belongs to it. */
-import { Chunk, Errors } from "eddy"
-import { Agent, createTool } from "eddy/promise"
+import { describe, expect, it } from "@effect/vitest"
+import { Chunk, Agent as CoreAgent, Errors, LanguageModel } from "eddy"
+import { createTool } from "eddy/promise"
 import { Effect } from "effect"
-import { describe, expect, it } from "vitest"
-import { finishOf, only } from "../agent/kit.js"
+import { finishOf, inTime, only, read } from "../agent/kit.js"
+import { expectGrammar } from "../support/grammar.js"
 import { collect, refuseUnhandledRejections, textOf, typesOf } from "../support/readers.js"
 import * as Kit from "./kit.js"
 
@@ -91,50 +92,62 @@ describe("a first attempt that comes to nothing", () => {
     ]
   ]
 
-  it.each(nothings)("and %s is as if it had never been", async (_, parts) => {
-    const place = Kit.played([
-      [...preamble("r1"), ...parts],
-      [...preamble("r2"), Kit.textStart(), Kit.says("ok"), Kit.textEnd(), Kit.finish()]
-    ])
-    // The second attempt is that of the second model: nobody has to wait for it.
-    const agent = new Agent({ id: "falling", model: [place.model, place.model] })
-    const output = await agent.stream("go", {
-      timeouts: { firstContent: 50 },
-      maxRetries: 0,
-      includeRawChunks: true
-    })
-    const chunks = await Kit.readAll(output)
-    expect(place.calls).toHaveLength(2)
-    expect(typesOf(chunks)).toStrictEqual([
-      "start",
-      "step-start",
-      "response-metadata",
-      "text-start",
-      "text-delta",
-      "text-end",
-      "step-finish",
-      "finish"
-    ])
-    // As the first block of a run is called that has seen no other.
-    expect(only(chunks, "text-start")[0]?.payload.id).toBe("0")
-    expect(only(chunks, "response-metadata")[0]?.payload.id).toBe("r2")
-    expect((await output.warnings).map(({ message }) => message)).toStrictEqual(["r2"])
-    expect(await output.text).toBe("ok")
-    expect(await output.usage).toMatchObject({ totalTokens: 15 })
-  })
+  /** A run on the clock of the test, on which silence and back-off take no time. */
+  const told = (first: Kit.Played, ...more: ReadonlyArray<Kit.Played>) =>
+    inTime(
+      read(
+        CoreAgent.stream(
+          CoreAgent.make({
+            id: "patient",
+            model: [first, ...more].map(({ model }) => LanguageModel.fromAiSdk(model))
+          }),
+          "go",
+          { timeouts: { firstContent: "100 millis" }, maxRetries: 1, includeRawChunks: true }
+        )
+      )
+    )
 
-  it("and that was silent is told so: what it sends is not waited for", async () => {
-    const first = Kit.played([[...preamble("r1"), Kit.thinkStart(), Kit.hangs]])
-    const second = Kit.played([[...preamble("r2"), ...Kit.replies("ok")]], "v3")
-    const agent = new Agent({ id: "falling", model: [first.model, second.model] })
-    const output = await agent.stream("go", { timeouts: { firstContent: 50 }, maxRetries: 0 })
-    const chunks = await Kit.readAll(output)
-    expect(only(chunks, "step-start")).toHaveLength(1)
-    expect(only(chunks, "reasoning-start")).toStrictEqual([])
-    expect(await output.text).toBe("ok")
-    expect(first.cancelled()).toBe(1)
-    expect(first.calls[0]?.abortSignal?.aborted).toBe(true)
-  })
+  it.effect.each(nothings)("and %s is as if it had never been", ([, parts]) =>
+    Effect.gen(function* () {
+      const place = Kit.played([
+        [...preamble("r1"), ...parts],
+        [...preamble("r2"), Kit.textStart(), Kit.says("ok"), Kit.textEnd(), Kit.finish()]
+      ])
+      const { chunks } = yield* told(place)
+      expectGrammar(chunks)
+      expect(place.calls).toHaveLength(2)
+      expect(typesOf(chunks)).toStrictEqual([
+        "start",
+        "step-start",
+        "response-metadata",
+        "text-start",
+        "text-delta",
+        "text-end",
+        "step-finish",
+        "finish"
+      ])
+      // As the first block of a run is called that has seen no other.
+      expect(only(chunks, "text-start")[0]?.payload.id).toBe("0")
+      expect(only(chunks, "response-metadata")[0]?.payload.id).toBe("r2")
+      expect(only(chunks, "step-start")[0]?.payload.warnings).toMatchObject([{ message: "r2" }])
+      expect(finishOf(chunks).output).toMatchObject({ text: "ok", usage: { totalTokens: 15 } })
+    })
+  )
+
+  it.effect("and that was silent is told so: what it sends is not waited for", () =>
+    Effect.gen(function* () {
+      const silent = () => [...preamble("r1"), Kit.thinkStart(), Kit.hangs]
+      const first = Kit.played(silent)
+      const second = Kit.played([[...preamble("r2"), ...Kit.replies("ok")]], "v3")
+      const { chunks } = yield* told(first, second)
+      expectGrammar(chunks)
+      expect(only(chunks, "step-start")).toHaveLength(1)
+      expect(only(chunks, "reasoning-start")).toStrictEqual([])
+      expect(finishOf(chunks).output.text).toBe("ok")
+      expect(first.cancelled()).toBe(2)
+      expect(first.calls.map(({ abortSignal }) => abortSignal?.aborted)).toStrictEqual([true, true])
+    })
+  )
 })
 
 describe("halves of a surrogate pair", () => {

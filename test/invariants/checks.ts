@@ -6,7 +6,7 @@ import { conversationFaults } from "../support/conversationFaults.js"
 import { violationsOf } from "../support/grammar.js"
 import { type RunOf, runsIn } from "./runsIn.js"
 import type { Heard, Streamed, Told } from "./told.js"
-import type { World } from "./world.js"
+import { topRun, type World } from "./world.js"
 
 type Chunks = ReadonlyArray<Chunk.Chunk>
 
@@ -286,6 +286,18 @@ const rememberedIn = (messages: ReadonlyArray<Message.Message>): ReadonlyArray<R
   )
 }
 
+/** Calls that the provider has executed. */
+const providersCalls = (messages: ReadonlyArray<Message.Message>): ReadonlySet<string> =>
+  new Set(
+    messages.flatMap(message =>
+      message.role !== "assistant"
+        ? []
+        : message.content.flatMap(part =>
+            part.type === "tool-call" && part.providerExecuted === true ? [part.toolCallId] : []
+          )
+    )
+  )
+
 /** The calls that a conversation remembers. */
 export const callsIn = (messages: ReadonlyArray<Message.Message>) =>
   rememberedIn(messages).flatMap(one => ("call" in one ? [one] : []))
@@ -360,15 +372,19 @@ export const promptFaults = (
   if (roles[0] !== "user" || roles.at(-1) !== "user") faults.push(`from ${roles[0]} to ${roles.at(-1)}`)
   if (roles.includes("system")) faults.push("a system message is remembered")
   const remembered = rememberedIn(prompt)
+  const providers = providersCalls(prompt)
   for (const one of remembered) {
     if (!("call" in one) || one.outcome !== "success") continue
     const told = saidIn(chunks)
       .flatMap(({ said }) => said)
       .find(said => "call" in said && said.call === one.call)
-    const isDone = world.executions.some(({ isOver, toolCallId }) => isOver && toolCallId === one.call)
+    const isDone = world.executions.some(
+      ({ isOver, runId, toolCallId }) => isOver && runId === topRun && toolCallId === one.call
+    )
     const isBelow = world.asked.some(({ agent }) => agent.startsWith("top."))
     const isTold = told !== undefined && "outcome" in told && told.outcome === "success"
-    if (!isTold && !(isLeft && (isDone || isBelow))) faults.push(`${one.call} looks successful`)
+    if (!isTold && !(isLeft && (isDone || isBelow || providers.has(one.call))))
+      faults.push(`${one.call} looks successful`)
   }
   const { trouble } = world.scenario.store ?? { trouble: "none" }
   if (trouble === "fails" || trouble === "hangs") return faults

@@ -14,7 +14,7 @@ import { holds, loadEverything, patience } from "./kit.js"
 import { played } from "./promiseFace.js"
 import { type Scenario, scenarios, tell } from "./scenario.js"
 import type { Told } from "./told.js"
-import { lastAnswer, memory, type World } from "./world.js"
+import { lastAnswer, memory, topRun, type World } from "./world.js"
 
 beforeAll(loadEverything, 30_000)
 
@@ -46,7 +46,9 @@ const crashFaults = async ({ executions, moments }: World): Promise<Faults> => {
     const prompt = await Effect.runPromise(Conversation.fromInput([...messages, "next"]))
     faults.push(...conversationFaults(prompt, () => false))
     for (const { call, outcome } of callsIn(prompt)) {
-      const isCutShort = executions.some(({ isOver, toolCallId }) => toolCallId === call && !isOver)
+      const isCutShort = executions.some(
+        ({ isOver, runId, toolCallId }) => runId === topRun && toolCallId === call && !isOver
+      )
       if (outcome === "success" && isCutShort) faults.push(`${call} looks successful`)
     }
   }

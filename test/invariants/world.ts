@@ -17,6 +17,9 @@ import {
   type SourceKind
 } from "./scenario.js"
 
+/** The id of the run at the top: it is the first to get one. */
+export const topRun = "run-1"
+
 /** The thread of every run that has one. */
 export const memory = { thread: "t1", resource: "u1", lastMessages: 1_000_000 } as const
 

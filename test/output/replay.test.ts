@@ -202,7 +202,7 @@ describe("a record that keeps nothing", () => {
   it("a run that ends without a finish says so", () => {
     const record = RunRecord.make("run-1", undefined, { textLimit: 100, onLeft: ignore })
     record.write([chunks.start, chunks.stepStart(), chunks.text("a", "said")])
-    record.end(Exit.fail(new Error("broken")))
+    record.end(Exit.die(new Error("broken")))
     expect(record.settled).toMatchObject({ status: "failed", error: { message: "broken" } })
     // What was said is not kept, so that nobody takes this for a whole text.
     expect(record.settled).toMatchObject({ text: "", isTruncated: true })
