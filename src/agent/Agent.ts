@@ -53,7 +53,9 @@ export const stream = <
 ): Stream.Stream<Chunk, AgentError, R | RunRequirements<Tools, Memory>> =>
   Stream.unwrapScoped(
     Effect.suspend(() =>
-      Effect.acquireRelease(prepare(agent, input, options, new RunControl()), ({ close }) => close)
+      Effect.acquireRelease(prepare(agent, input, options, new RunControl()), run =>
+        Effect.suspend(run.close)
+      )
     ).pipe(Effect.map(toStream))
   )
 

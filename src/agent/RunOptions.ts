@@ -176,9 +176,10 @@ export interface RunOptions<
   /** Tells the model what the thread holds, and stores what this run adds to it. */
   readonly memory?: Memory
   /**
-   * `false`: nothing that was read is kept. The output has one reader, which holds the run: it is at most 16 chunks ahead,
-   * the model 64 more, and a reader that leaves stops it. Of text and reasoning the first 2^20 characters of each answer are
-   * kept, for the next prompt and for `finish`. Default true.
+   * `false`: nothing that was read is kept. The output has one reader, which holds the run: its model is at most 48 parts
+   * ahead of what the reader takes at once (32 chunks of a web stream, 64 of an Effect stream), and a reader that leaves
+   * stops it. Of text and reasoning the first 2^20 characters of each answer are kept, for the next prompt and for `finish`.
+   * Default true.
    */
   readonly replay?: boolean
   /** Default: a fresh id. */

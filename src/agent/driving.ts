@@ -28,20 +28,19 @@ export interface Writer {
  * Drives a run without a stream around it, and gives what it ended with: the same states, moved by plain code inside one
  * async boundary. Interrupting it leaves the run where it is.
  */
-export const drive = <R>(run: Run<R>, { mayGoOn, write }: Writer): Effect.Effect<RunEnd> =>
+export const drive = <R>(run: Run<R>, writer: Writer): Effect.Effect<RunEnd> =>
   Effect.async(resume => {
     let state: State<R> = start
-    let isLeft = false
     const go = (): void => {
       try {
         while (
-          !isLeft &&
+          !run.inbox.isOver &&
           state._tag !== "Ended" &&
-          mayGoOn(go) &&
+          writer.mayGoOn(go) &&
           (!mustWait(state) || run.inbox.hasNews(go))
         ) {
           state = transition(run, state)
-          write(run.inbox.take())
+          writer.write(run.inbox.take())
         }
         if (state._tag === "Ended") resume(Effect.succeed(state.end))
       } catch (defect) {
@@ -49,8 +48,4 @@ export const drive = <R>(run: Run<R>, { mayGoOn, write }: Writer): Effect.Effect
       }
     }
     go()
-    return Effect.sync(() => {
-      isLeft = true
-      run.inbox.leave()
-    })
   })

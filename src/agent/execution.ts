@@ -218,7 +218,10 @@ export class Execution<R> {
 
   /** The outcomes in call order, for the next prompt. */
   toMessage(): ToolMessage | undefined {
-    const content = this.calls.flatMap(call => this.outcomes.get(call)?.part ?? [])
+    const content = this.calls.flatMap(call => {
+      const part = this.outcomes.get(call)?.part
+      return part === undefined ? [] : { ...part, toolName: call.part.toolName }
+    })
     return content.length === 0 ? undefined : { role: "tool", content }
   }
 }

@@ -10,7 +10,10 @@ import * as Effect from "effect/Effect"
 import type { Chunk } from "../protocol/Chunk.js"
 
 /** Chunks that the model may be ahead of the reader. */
-const capacity = 64
+export const capacity = 64
+
+/** The same of a run that keeps nothing: with what its log holds it is to be little. */
+export const capacityUnkept = 16
 
 export class Inbox {
   private chunks: Array<Chunk> = []
@@ -21,19 +24,21 @@ export class Inbox {
   private isTextAwaited = false
   private isClosed = false
 
+  constructor(private readonly capacity: number) {}
+
   /** An answer begins: its first word is awaited, and does not wait for others. */
   awaitText(): void {
     this.isTextAwaited = true
   }
 
   /** Adds a chunk; dropped when the run is over. */
-  readonly push = (chunk: Chunk): void => {
+  push(chunk: Chunk): void {
     if (this.isClosed) return
     this.chunks.push(chunk)
     if (this.reader === undefined) return
     const isFirstWord = this.isTextAwaited && chunk.type === "text-delta"
     if (isFirstWord) this.isTextAwaited = false
-    if (isFirstWord || this.chunks.length >= capacity) {
+    if (isFirstWord || this.chunks.length >= this.capacity) {
       this.wake()
     } else if (this.turn === undefined) {
       this.turn = setImmediate(this.wake)
@@ -75,13 +80,15 @@ export class Inbox {
   }
 
   /** Done when there is news. */
-  readonly arrived: Effect.Effect<void> = Effect.async(resume => {
-    const look = (): void => {
-      if (this.hasNews(look)) resume(Effect.void)
-    }
-    look()
-    return Effect.sync(() => this.leave())
-  })
+  get arrived(): Effect.Effect<void> {
+    return Effect.async(resume => {
+      const look = (): void => {
+        if (this.hasNews(look)) resume(Effect.void)
+      }
+      look()
+      return Effect.sync(() => this.leave())
+    })
+  }
 
   /** Everything that is there. */
   take(): ReadonlyArray<Chunk> {
@@ -95,8 +102,13 @@ export class Inbox {
     return taken
   }
 
+  /** Whether the run is over. */
+  get isOver(): boolean {
+    return this.isClosed
+  }
+
   get isFull(): boolean {
-    return this.chunks.length >= capacity
+    return this.chunks.length >= this.capacity
   }
 
   /** Whether there is room; when not, `resume` is called once, when the reader has taken what is there or the run is over. */

@@ -48,7 +48,7 @@ export const basePlan = <R>(run: Run<R>): StepPlan<R> => {
   const { modelSettings, providerOptions, toolChoice } = run.settings
   return {
     models: run.models,
-    messages: [...run.instructions, ...run.input, ...run.added],
+    messages: run.instructions.concat(run.input, run.added),
     tools: run.tools,
     definitions: run.definitions,
     toolChoice,

@@ -33,7 +33,7 @@ import {
 } from "./checkOptions.js"
 import { type Agent, type AnyRunOptions, type RunRequirements, toolsOf } from "./definition.js"
 import { follow } from "./following.js"
-import { Inbox } from "./inbox.js"
+import { capacity, capacityUnkept, Inbox } from "./inbox.js"
 import { instructionsOf } from "./planning.js"
 import type { Dynamic, DynamicState, MemoryOptions, RunOptions } from "./RunOptions.js"
 import { nestedUsage, type Run, type RunControl, stopRunning } from "./run.js"
@@ -91,6 +91,8 @@ const resolve = <A>(
 /** Tools by name already: not as a function gives them. */
 const isByName = <A>(tools: ReadonlyArray<A> | ReadonlyMap<string, A>): tools is ReadonlyMap<string, A> =>
   tools instanceof Map
+
+const nothing = (): void => undefined
 
 const contextOf = (given: AnyRunOptions["requestContext"]): RequestContext => {
   if (given instanceof Map) return given
@@ -157,7 +159,7 @@ export const prepare = Effect.fnUntraced(function* <
   const ids = yield* IdGenerator
   const clock = yield* Effect.clock
   const runtime = yield* Effect.runtime<Needs>()
-  const inbox = new Inbox()
+  const inbox = new Inbox(replay === false ? capacityUnkept : capacity)
   const id = runId ?? ids.next("run")
   const textLimit = replay === false ? keptText : Number.POSITIVE_INFINITY
   const fold = RunFold.make(id, textLimit)
@@ -177,7 +179,7 @@ export const prepare = Effect.fnUntraced(function* <
     ids: RunIds.make(),
     makeId: ids.next,
     instructions: first,
-    input: conversation,
+    input: [...conversation],
     added: [],
     thread,
     rememberCutOff: undefined,
@@ -194,11 +196,11 @@ export const prepare = Effect.fnUntraced(function* <
       inbox.push(chunk)
     },
     // Whoever makes a run ready may not be interrupted meanwhile; what the run starts may.
-    runFork: Runtime.runFork(Runtime.enableRuntimeFlag(runtime, RuntimeFlags.Interruption)),
+    runFork: effect => Runtime.runFork(Runtime.enableRuntimeFlag(runtime, RuntimeFlags.Interruption))(effect),
     running: new Set(),
-    stopStepTimer: () => undefined,
+    stopStepTimer: nothing,
     isOver: false,
-    close: Effect.suspend(() => {
+    close: () => {
       for (const release of releases) release()
       inbox.close()
       const fibers = [...run.running].flatMap(({ fiber }) => fiber ?? [])
@@ -207,7 +209,7 @@ export const prepare = Effect.fnUntraced(function* <
       if (run.isOver || thread === undefined) return stopped
       run.rememberCutOff?.()
       return Effect.zipRight(stopped, storeLast(run))
-    })
+    }
   }
   caller.counts(() => (run.isOver ? fold.usageSoFar : Usage.combine(fold.usageSoFar, nestedUsage(run))))
   control.onHalt(() => {

@@ -38,18 +38,18 @@ export const record = <
   control: RunControl = new RunControl()
 ): Effect.Effect<Recording, AgentError, R | RunRequirements<Tools, Memory>> => {
   const { abort } = control
-  const retention = { textLimit: keptText, onLeft: () => abort("Its reader has left.") }
+  const retention =
+    options.replay === false
+      ? { textLimit: keptText, onLeft: () => abort("Its reader has left.") }
+      : undefined
   return Effect.map(prepare(agent, input, options, control), prepared => {
-    const recorded = RunRecord.make(prepared.runId, observe, options.replay === false ? retention : undefined)
+    const recorded = RunRecord.make(prepared.runId, observe, retention, prepared.fold)
     // A run that waits for a reader would not notice.
     control.onHalt(() => recorded.log.release())
-    const going = drive(prepared, {
-      write: chunks => recorded.write(chunks),
-      mayGoOn: resume => recorded.mayGoOn(resume)
-    }).pipe(
+    const going = drive(prepared, recorded).pipe(
       Effect.onExit(exit => {
         recorded.end(exit)
-        return prepared.close
+        return prepared.close()
       }),
       Effect.asVoid
     )

@@ -27,13 +27,15 @@ export type Halt =
 /** Stops a run from outside. */
 export class RunControl {
   private halt: Halt | undefined
-  private readonly listeners = new Set<() => void>()
+  private listeners: ReadonlyArray<() => void> = []
 
   /** The first call counts. */
   readonly abort = (reason?: unknown): void => this.stop({ _tag: "Aborted", reason })
 
   /** Its time is over. */
-  readonly expire = (error: RunTimedOut): void => this.stop({ _tag: "TimedOut", error })
+  expire(error: RunTimedOut): void {
+    this.stop({ _tag: "TimedOut", error })
+  }
 
   private stop(halt: Halt): void {
     if (this.halt !== undefined) return
@@ -48,7 +50,7 @@ export class RunControl {
 
   /** Called when the run is to stop, before anything else notices it. */
   onHalt(listener: () => void): void {
-    this.listeners.add(listener)
+    this.listeners = this.listeners.concat(listener)
   }
 }
 
@@ -103,7 +105,7 @@ export interface Run<in out R> {
   /** Whether `finish` was told. */
   isOver: boolean
   /** Stops what is running, waits for that, and lets go of everything outside. */
-  readonly close: Effect.Effect<unknown>
+  readonly close: () => Effect.Effect<unknown>
 }
 
 /** The reason of signals that nobody gave one: made once, as a `DOMException` takes its stack when it is made. */

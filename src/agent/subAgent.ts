@@ -76,7 +76,7 @@ export const asTool = <R>(agent: Agent<R>, settings: SubAgentOptions = {}): Tool
               }),
               end => outcome(run, end)
             ),
-          run => run.close
+          run => run.close()
         )
       ),
     toModelOutput: ({ text }) => text

@@ -53,14 +53,20 @@ export class Answer {
   finished: Finished | undefined
 
   private hasBegun = false
-  private readonly content: Array<Block | ToolCallPart | ToolResultPart | AssistantFile> = []
+  private content: Array<Block | ToolCallPart | ToolResultPart | AssistantFile> = []
   private readonly blocks: Blocks
   private readonly toolCalls: Calls
 
   constructor(private readonly options: AnswerOptions) {
     const { emit, ids, makeCallId, runId, textLimit = Number.POSITIVE_INFINITY } = options
-    this.blocks = new Blocks(runId, ids, emit, block => this.content.push(block), textLimit)
-    this.toolCalls = new Calls(runId, ids, makeCallId, emit, part => this.content.push(part))
+    this.blocks = new Blocks(runId, ids, emit, block => this.add(block), textLimit)
+    this.toolCalls = new Calls(runId, ids, makeCallId, emit, part => this.add(part))
+  }
+
+  private add(entry: Block | ToolCallPart | ToolResultPart | AssistantFile): void {
+    // An array that has grown has room for sixteen, and one is the rule.
+    if (this.content.length === 0) this.content = [entry]
+    else this.content.push(entry)
   }
 
   /** The complete calls, in the order of the answer. */
@@ -177,7 +183,7 @@ export class Answer {
     const base64 = typeof data === "string" ? { base64: data } : {}
     const payload = { data, ...base64, mimeType: mediaType, ...metadataField(part.providerMetadata) }
     emit({ type: "file", runId, from: "AGENT", payload })
-    this.content.push({ type: "file", data, mediaType, providerMetadata: part.providerMetadata })
+    this.add({ type: "file", data, mediaType, providerMetadata: part.providerMetadata })
   }
 
   private responseMetadata(part: ModelPart.ResponseMetadata): void {

@@ -58,7 +58,7 @@ export class Blocks {
   /** The block of the last delta: deltas of one block come in a row. */
   private current: Block | undefined
   /** Who spoke when: blocks may interleave, and the text of an answer is what was said in the order of saying. */
-  private readonly turns: Array<{ readonly block: Block; readonly from: number; to: number | undefined }> = []
+  private turns: Array<{ readonly block: Block; readonly from: number; to: number | undefined }> = []
 
   constructor(
     private readonly runId: string,
@@ -103,7 +103,9 @@ export class Blocks {
     const last = this.turns.at(-1)
     if (last?.block === block) return
     if (last !== undefined) last.to = last.block.text.length
-    this.turns.push({ block, from: block.text.length, to: undefined })
+    const turn = { block, from: block.text.length, to: undefined }
+    if (this.turns.length === 0) this.turns = [turn]
+    else this.turns.push(turn)
   }
 
   delta(part: BlockDelta): void {
@@ -198,7 +200,7 @@ export class Blocks {
     block.metadata = mergeMetadata(block.metadata, metadata)
     this.sign(block, metadata)
     // Reading a character makes the engine join what was appended, and let go of every piece.
-    block.text.charCodeAt(0)
+    block.text.at(0)
     this.open.delete(`${block.type} ${block.sourceId}`)
     if (this.current === block) this.current = undefined
     const { runId } = this

@@ -5,7 +5,7 @@
 import * as Either from "effect/Either"
 import type { Chunk, ToolCall } from "../protocol/Chunk.js"
 import type { ToolCallPart, ToolResultOutput, ToolResultPart } from "../protocol/Message.js"
-import { type ProviderMetadata, stringify, toJson } from "../protocol/safeJson.js"
+import { isRecord, type ProviderMetadata, stringify, toJson } from "../protocol/safeJson.js"
 import { join } from "./answerBlocks.js"
 import type * as ModelPart from "./ModelPart.js"
 import { mergeMetadata, metadataField } from "./providerMetadata.js"
@@ -58,6 +58,15 @@ const malformedInput = (text: unknown): unknown => ({ malformedArguments: toJson
 const isPlainJson = (input: unknown): boolean =>
   typeof input === "string" && !input.includes("\\u") && input.isWellFormed()
 
+/** A name that the model made up. Providers refuse every prompt with one that no tool may have. */
+const sayable = (toolName: string): string => toolName.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 128) || "_"
+
+/** Arguments as every provider takes them back: some refuse a prompt for good in which they are no object. */
+const objectOf = (input: unknown): unknown => {
+  if (input === null) return {}
+  return isRecord(input) ? input : malformedInput(input)
+}
+
 /** What arguments say, however they are written. */
 const said = (input: unknown): string =>
   stringify(Either.getOrElse(parseArguments(input), () => malformedInput(input)))
@@ -72,7 +81,7 @@ export class Calls {
   readonly made: Array<AnsweredCall> = []
   private readonly drafts: Array<Draft> = []
   /** The last draft of each id that the provider uses; it may use one again. */
-  private readonly latest = new Map<string, Draft>()
+  private latest: Map<string, Draft> | undefined
 
   constructor(
     private readonly runId: string,
@@ -83,7 +92,7 @@ export class Calls {
   ) {}
 
   start(part: ModelPart.ToolInputStart): void {
-    if (this.latest.get(part.id)?.isOpen === true) return
+    if (this.latest?.get(part.id)?.isOpen === true) return
     const draft = this.draft(part.id, part.toolName, part.providerExecuted === true, part.providerMetadata)
     const payload = {
       toolCallId: draft.id,
@@ -104,12 +113,13 @@ export class Calls {
     const id = this.ids.unique(sourceId || this.makeId())
     const draft = new Draft(sourceId, id, toolName, isProviderExecuted, metadata)
     this.drafts.push(draft)
+    this.latest ??= new Map()
     this.latest.set(sourceId, draft)
     return draft
   }
 
   delta(part: ModelPart.ToolInputDelta): void {
-    const draft = this.latest.get(part.id)
+    const draft = this.latest?.get(part.id)
     // Without a start the name is not known, and after the end the arguments are: the complete call tells the rest.
     if (draft === undefined || !draft.isOpen || !part.delta) return
     this.write(draft, join(draft, part.delta), part.providerMetadata)
@@ -128,7 +138,7 @@ export class Calls {
   }
 
   end(part: ModelPart.ToolInputEnd): void {
-    const draft = this.latest.get(part.id)
+    const draft = this.latest?.get(part.id)
     if (draft === undefined || !draft.isOpen) return
     draft.isComplete = true
     draft.metadata = mergeMetadata(draft.metadata, part.providerMetadata)
@@ -199,8 +209,8 @@ export class Calls {
     const part: Mutable<ToolCallPart> = {
       type: "tool-call",
       toolCallId: draft.id,
-      toolName,
-      input,
+      toolName: isProviderExecuted ? toolName : sayable(toolName),
+      input: isProviderExecuted ? input : objectOf(input),
       ...flag(isProviderExecuted),
       ...(draft.metadata === undefined ? {} : { providerOptions: draft.metadata })
     }

@@ -4,41 +4,42 @@
  */
 
 /** Hands out ids that are unique in a run and as near to the wanted ones as can be. */
-export interface RunIds {
-  readonly unique: (wanted: string) => string
-  /** Calls that the provider executes and has not told the result of, by the id that it uses: a later answer may tell it. */
-  readonly owed: Map<string, string>
-  /** What is taken from here on may be given back. */
-  readonly mark: () => void
-  /** Gives back what was taken since {@link mark}: nobody has seen it. */
-  readonly rollBack: () => void
-}
+export class RunIds {
+  private readonly taken = new Map<string, number>()
+  private sinceMark: Array<string> = []
+  private owing: Map<string, string> | undefined
 
-export const make = (): RunIds => {
-  const taken = new Map<string, number>()
-  let sinceMark: Array<string> = []
-  const unique = (wanted: string): string => {
+  /** Calls that the provider executes and has not told the result of, by the id that it uses: a later answer may tell it. */
+  get owed(): Map<string, string> {
+    this.owing ??= new Map()
+    return this.owing
+  }
+
+  unique(wanted: string): string {
+    const { taken } = this
     const count = (taken.get(wanted) ?? 0) + 1
     taken.set(wanted, count)
-    sinceMark.push(wanted)
+    if (this.sinceMark.length === 0) this.sinceMark = [wanted]
+    else this.sinceMark.push(wanted)
     if (count === 1) return wanted
     const candidate = `${wanted}:${count}`
-    return taken.has(candidate) ? unique(wanted) : unique(candidate)
+    return this.unique(taken.has(candidate) ? wanted : candidate)
   }
-  const giveBack = (id: string): void => {
-    const count = taken.get(id) ?? 0
-    if (count > 1) taken.set(id, count - 1)
-    else taken.delete(id)
+
+  /** What is taken from here on may be given back. */
+  mark(): void {
+    this.sinceMark = []
   }
-  return {
-    unique,
-    owed: new Map(),
-    mark: () => {
-      sinceMark = []
-    },
-    rollBack: () => {
-      sinceMark.forEach(giveBack)
-      sinceMark = []
+
+  /** Gives back what was taken since {@link mark}: nobody has seen it. */
+  rollBack(): void {
+    for (const id of this.sinceMark) {
+      const count = this.taken.get(id) ?? 0
+      if (count > 1) this.taken.set(id, count - 1)
+      else this.taken.delete(id)
     }
+    this.sinceMark = []
   }
 }
+
+export const make = (): RunIds => new RunIds()

@@ -36,19 +36,21 @@ export class RunRecord {
     readonly runId: string,
     /** Sees every chunk as it is written, before any reader. Must not throw. */
     private readonly observe: ((chunk: Chunk, record: RunRecord) => void) | undefined,
-    retention: Retention | undefined
+    retention: Retention | undefined,
+    /** The fold of the run itself, which has taken what is written; without it the record makes its own. */
+    private readonly folded: RunFold.RunFold | undefined
   ) {
     this.log = RunLog.make(runId, retention?.onLeft)
-    this.fold = RunFold.make(runId, retention?.textLimit)
+    this.fold = folded ?? RunFold.make(runId, retention?.textLimit)
   }
 
   /** Writes what the run tells. */
   write(chunks: ReadonlyArray<Chunk>): void {
     if (this.full !== undefined) return
-    const { fold, log, observe } = this
+    const { fold, folded, log, observe } = this
     for (const chunk of chunks) {
       // The text of a run comes with its `step-finish` and its `finish`; the log has it until then.
-      if (chunk.type !== "text-delta") fold.push(chunk)
+      if (folded === undefined && chunk.type !== "text-delta") fold.push(chunk)
       observe?.(chunk, this)
       log.add(chunk)
     }
@@ -116,8 +118,9 @@ export class RunRecord {
 export const make = (
   runId: string,
   observe?: (chunk: Chunk, record: RunRecord) => void,
-  retention?: Retention
-): RunRecord => new RunRecord(runId, observe, retention)
+  retention?: Retention,
+  folded?: RunFold.RunFold
+): RunRecord => new RunRecord(runId, observe, retention, folded)
 
 /** What a value of text says that is only the beginning of it. @since 0.1.0 @category conversions */
 export const truncated = (full: FullOutput): InvalidConfiguration | undefined =>

@@ -50,7 +50,7 @@ export class ModelOutput {
   readonly #record: RunRecord
   readonly #abort: (reason?: unknown) => void
   readonly #log: Log
-  readonly #values = new Map<string, Promise<unknown>>()
+  #values: Map<string, Promise<unknown>> | undefined
   #full: Promise<FullOutput> | undefined
 
   /** Made by `agent.stream()`. */
@@ -223,7 +223,7 @@ export class ModelOutput {
   }
 
   #value<A>(name: string, pick: (full: FullOutput) => A): Promise<A> {
-    const known = this.#values.get(name)
+    const known = this.#values?.get(name)
     // The name belongs to one getter, and its promise to one type.
     if (known !== undefined) return known as Promise<A>
     const value = this.#fullOutput().then(full => {
@@ -232,6 +232,7 @@ export class ModelOutput {
       return pick(full)
     })
     value.catch(ignore)
+    this.#values ??= new Map()
     this.#values.set(name, value)
     return value
   }

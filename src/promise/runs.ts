@@ -39,7 +39,7 @@ export const make = (host: Host): Runs => {
 
   const start: Runs["start"] = (needy, abort) => {
     // Where there is no store a run with a thread is refused, and no other asks for one.
-    const begin = needy as Effect.Effect<Recording, unknown>
+    let begin: Effect.Effect<Recording, unknown> = needy as Effect.Effect<Recording, unknown>
     if (isShutDown) return Promise.reject(shutDown)
     return new Promise((resolve, reject) => {
       const fiber = host.runFork(
@@ -48,6 +48,8 @@ export const make = (host: Host): Runs => {
           return recording.going
         })
       )
+      // What is left of it is the run: input and options are not kept as long as it goes.
+      begin = Effect.never
       open.set(fiber, () => abort(shutDownReason))
       fiber.addObserver(exit => {
         open.delete(fiber)

@@ -9,6 +9,12 @@ import * as Layer from "effect/Layer"
 /** What an id names; it becomes the id's prefix. @since 0.1.0 @category models */
 export type IdKind = "run" | "message" | "call" | "source"
 
+/** An engine keeps a UUID as the twenty pieces that it was made of, until somebody looks into it. */
+const whole = (id: string): string => {
+  id.at(0)
+  return id
+}
+
 /**
  * Makes ids that are unique across processes: the kind, a hyphen and a random UUID.
  *
@@ -17,7 +23,7 @@ export type IdKind = "run" | "message" | "call" | "source"
  */
 export class IdGenerator extends Context.Reference<IdGenerator>()("eddy/IdGenerator", {
   defaultValue: (): { readonly next: (kind: IdKind) => string } => ({
-    next: kind => `${kind}-${crypto.randomUUID()}`
+    next: kind => whole(`${kind}-${crypto.randomUUID()}`)
   })
 }) {}
 

@@ -458,3 +458,25 @@ it("a reader that comes while a tool runs sees what it has written, once", async
   expect(await late).toStrictEqual(seen)
   expect(only(seen, "tool-output").map(({ payload }) => payload.output)).toStrictEqual(["half", "whole"])
 })
+
+describe("a call that no provider takes back goes back as one that every provider takes", () => {
+  const odd: ReadonlyArray<readonly [what: string, call: Kit.Part, name: string, input: unknown]> = [
+    ["a name with a dot", Kit.call("c1", "multi_tool_use.parallel"), "multi_tool_use_parallel", {}],
+    ["a name with a token of the model's", Kit.call("c1", "echo<|end|>"), "echo__end__", {}],
+    ["half a surrogate pair for a name", Kit.call("c1", "no\ud83d"), "no_", {}],
+    ["no name", Kit.call("c1", ""), "_", {}],
+    ["a number for arguments", Kit.call("c1", "echo", "5"), "echo", { malformedArguments: 5 }],
+    ["a list for arguments", Kit.call("c1", "echo", "[1]"), "echo", { malformedArguments: [1] }],
+    ["null for arguments", Kit.call("c1", "echo", "null"), "echo", {}]
+  ]
+
+  it.each(odd)("%s", async (_, part, toolName, input) => {
+    const place = await Kit.run([[part, Kit.finish("tool-calls")], Kit.replies("ok")])
+    expect(place.executed).toStrictEqual([])
+    expect(Kit.lastPrompt(place).slice(-2)).toMatchObject([
+      { content: [{ toolCallId: "c1", toolName, input }] },
+      { content: [{ toolCallId: "c1", toolName, output: { type: "error-text" } }] }
+    ])
+    expect(only(place.chunks, "tool-call")[0]?.payload.toolName).toBe(part["toolName"])
+  })
+})

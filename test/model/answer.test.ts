@@ -404,13 +404,16 @@ describe("calls", () => {
       { s: "\ud83d", n: 1n },
       { s: "\ufffd", n: "1" }
     ],
-    ["[1]", [1]]
-  ])("with arguments %s", (input, expected) => {
-    const { answer } = read([call(input)])
-    expect(answer.calls.map(({ input, malformed, part }) => [input, part.input, malformed])).toStrictEqual([
-      [expected, expected, undefined]
-    ])
-  })
+    ["[1]", [1], { malformedArguments: [1] }]
+  ] as ReadonlyArray<readonly [input: unknown, expected: unknown, told?: unknown]>)(
+    "with arguments %s",
+    (input, expected, told = expected) => {
+      const { answer } = read([call(input)])
+      expect(answer.calls.map(({ input, malformed, part }) => [input, part.input, malformed])).toStrictEqual([
+        [expected, told, undefined]
+      ])
+    }
+  )
 
   it("whose arguments are no JSON say why, and hold them as a value", () => {
     const { answer } = read([call('{"n":')])

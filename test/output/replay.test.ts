@@ -337,10 +337,10 @@ describe("one reader of the Effect face", () => {
 })
 
 /**
- * Parts that the provider may be ahead: fewer than 16 entries of the log and the inbox of 64 that came on top of them, the
+ * Parts that the provider may be ahead: fewer than 16 entries of the log and the inbox of 16 that came on top of them, the
  * inbox of 64 that has filled since, the part that is being handed over, and the 64 chunks that a reader takes at once.
  */
-const ahead = 15 + 64 + 64 + 1 + 64
+const ahead = 15 + 16 + 16 + 1 + 64
 
 describe("how far the provider is ahead of the Effect face", () => {
   it.scoped("so many parts at every chunk, also when values were asked", () =>
@@ -402,7 +402,10 @@ describe("a reader of the Effect face that leaves", () => {
       expect(yield* output.status).toBe("aborted")
       const exit = yield* text
       expect(exit).toMatchObject(Exit.fail({ _tag: "RunAborted", cause: "Its reader has left." }))
-      expect(yield* output.fullOutput).toMatchObject({ status: "aborted", text: numbers(100) })
+      const full = yield* output.fullOutput
+      expect(full.status).toBe("aborted")
+      expect(full.text).not.toBe("")
+      expect(numbers(100).startsWith(full.text)).toBe(true)
       yield* refused(output)
     })
   )

@@ -232,10 +232,10 @@ describe("a second reader", () => {
 })
 
 /**
- * Parts that the provider may be ahead of the log's reader: fewer than 16 entries and the inbox of 64 that came on top of
+ * Parts that the provider may be ahead of the log's reader: fewer than 16 entries and the inbox of 16 that came on top of
  * them, the inbox of 64 that has filled since, and the part that is just being handed over.
  */
-const aheadOfLog = 15 + 64 + 64 + 1
+const aheadOfLog = 15 + 16 + 16 + 1
 
 /** The same for whoever reads a stream: one pull puts 32 chunks into its queue. */
 const ahead = aheadOfLog + 32
@@ -406,7 +406,10 @@ describe("a reader that leaves before the end stops the run", () => {
     expect(await Promise.all(early)).toHaveLength(3)
     await expect(output.toolCalls).rejects.toMatchObject({ cause: "Its reader has left." })
     expect(await output.finishReason).toBe("aborted")
-    expect(await output.getFullOutput()).toMatchObject({ status: "aborted", text: numbers(100) })
+    const full = await output.getFullOutput()
+    expect(full.status).toBe("aborted")
+    expect(full.text).not.toBe("")
+    expect(numbers(100).startsWith(full.text)).toBe(true)
     await flush()
     expect(ends).toEqual(["The run was aborted: Its reader has left."])
   })
