@@ -35,13 +35,6 @@ export const breaks = (cause: unknown): Entry =>
     return true
   })
 
-/** Goes on when this is done. */
-export const until = (done: Promise<unknown>): Entry =>
-  new Event(async () => {
-    await done
-    return false
-  })
-
 export const textStart = (id: unknown = "0", more: Part = {}): Part => ({ type: "text-start", id, ...more })
 
 export const says = (delta: unknown, id: unknown = "0", more: Part = {}): Part => ({
@@ -173,7 +166,7 @@ export const played = (
 }
 
 /** A tool that takes anything, and gives it back. */
-export const echoing = () => {
+const echoing = () => {
   const executed: Array<unknown> = []
   const echo = createTool({
     id: "echo",

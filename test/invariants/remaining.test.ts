@@ -11,6 +11,7 @@ import { callsIn, type Faults, finishMessagesFaults, promptFaults } from "./chec
 import { heard, streamed } from "./effectFace.js"
 import { faces } from "./faces.js"
 import { holds, loadEverything, patience } from "./kit.js"
+import { left, timers } from "./leftovers.js"
 import { played } from "./promiseFace.js"
 import { type Scenario, scenarios, tell } from "./scenario.js"
 import type { Told } from "./told.js"
@@ -111,31 +112,6 @@ describe("5: the next prompt is well formed, and tells what was told", () => {
     patience
   )
 })
-
-/** Timers of the platform, and whatever waits for the next turn. */
-const timers = (): number =>
-  process.getActiveResourcesInfo().filter(name => name === "Timeout" || name === "Immediate").length
-
-/** Turns of the event loop that whatever has been stopped may take to be gone. */
-const grace = 200
-
-const waitUntil = async (isSo: () => boolean): Promise<boolean> => {
-  for (let count = 0; count < grace && !isSo(); count++) await turn()
-  return isSo()
-}
-
-/** What is left of a run that is over. */
-const left = async ({ fibers, world }: Told, before: number): Promise<Faults> => {
-  const count = async (what: string, now: () => number): Promise<Faults> =>
-    (await waitUntil(() => now() <= 0)) ? [] : [`${now()} ${what}`]
-  return [
-    ...(fibers === 0 ? [] : [`${fibers} fibers`]),
-    ...(await count("listeners of the signal", () => world.listening)),
-    ...(await count("open sources", () => world.openSources.size)),
-    ...(await count("sleepers of the clock", () => world.clock.sleeping)),
-    ...(await count("timers", () => timers() - before))
-  ]
-}
 
 describe.each(Object.entries(faces))("11: after %s", (_, { play, scenarios }) => {
   it(

@@ -7,7 +7,7 @@ import { anyPart, loosely, reasons, toolNames, usage } from "../support/randomPa
 export type Entry = ModelPart.ModelPart | "turn" | "flood"
 
 /** What comes before an answer: how the model is asked, or what it comes to instead of an answer. */
-export type Opening =
+type Opening =
   | "at once"
   | "as an effect"
   | "late"
@@ -19,7 +19,7 @@ export type Opening =
   | "silent"
 
 /** How an answer ends when it has no finish part, or behind it. */
-export type Ending = "eof" | "throw" | "hang"
+type Ending = "eof" | "throw" | "hang"
 
 export type SourceKind = "generator" | "iterator" | "stream"
 
@@ -88,7 +88,7 @@ export interface AgentScript {
 }
 
 /** `signal` is for both faces; the others each for the one that has them. */
-export type StopKind = "signal" | "interrupt" | "leave" | "scope" | "cancel" | "shutdown"
+type StopKind = "signal" | "interrupt" | "leave" | "scope" | "cancel" | "shutdown"
 
 export interface Stop {
   readonly how: StopKind
@@ -97,7 +97,7 @@ export interface Stop {
 }
 
 /** A type of chunks, or a step of an agent below that has ended. */
-export type Moment =
+type Moment =
   | "step-start"
   | "text-delta"
   | "tool-call-delta"
@@ -109,7 +109,7 @@ export type Moment =
   | "step-finish"
 
 /** What the store does at its `at`-th operation. */
-export interface StoreScript {
+interface StoreScript {
   readonly trouble: "none" | "slow" | "fails" | "hangs"
   readonly at: number
 }

@@ -1,0 +1,29 @@
+/** Invariant 11: what a run leaves behind, counted. */
+import { turn } from "../agent/kit.js"
+import type { Faults } from "./checks.js"
+import type { Told } from "./told.js"
+
+/** Timers of the platform, and whatever waits for the next turn. */
+export const timers = (): number =>
+  process.getActiveResourcesInfo().filter(name => name === "Timeout" || name === "Immediate").length
+
+/** Turns of the event loop that whatever has been stopped may take to be gone. */
+const grace = 200
+
+const waitUntil = async (isSo: () => boolean): Promise<boolean> => {
+  for (let count = 0; count < grace && !isSo(); count++) await turn()
+  return isSo()
+}
+
+/** What is left of a run that is over. */
+export const left = async ({ fibers, world }: Told, before: number): Promise<Faults> => {
+  const count = async (what: string, now: () => number): Promise<Faults> =>
+    (await waitUntil(() => now() <= 0)) ? [] : [`${now()} ${what}`]
+  return [
+    ...(fibers === 0 ? [] : [`${fibers} fibers`]),
+    ...(await count("listeners of the signal", () => world.listening)),
+    ...(await count("open sources", () => world.openSources.size)),
+    ...(await count("sleepers of the clock", () => world.clock.sleeping)),
+    ...(await count("timers", () => timers() - before))
+  ]
+}
