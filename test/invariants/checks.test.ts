@@ -16,7 +16,7 @@ import {
 } from "./checks.js"
 import { streamed } from "./effectFace.js"
 import { loadEverything } from "./kit.js"
-import { left, timers } from "./leftovers.js"
+import { left, quietTimers } from "./leftovers.js"
 import { differences } from "./pieces.js"
 import { played } from "./promiseFace.js"
 import type { AgentScript, AnswerScript, ReaderScript, Scenario } from "./scenario.js"
@@ -104,11 +104,10 @@ const withPayload =
   ): Change =>
   chunks => {
     const place = placeOf(chunks, type)
-    return chunks.map((chunk, index) =>
-      index === place
-        ? ({ ...chunk, payload: change(chunk.payload as Chunk.PayloadOf<Type>) } as Chunk.Chunk)
-        : chunk
-    )
+    const chunk: object = chunks[place] ?? {}
+    const { payload } = chunk as { readonly payload: Chunk.PayloadOf<Type> }
+    const changed: object = { ...chunk, payload: change(payload) }
+    return chunks.with(place, changed as Chunk.Chunk)
   }
 
 const usageOf = (type: "step-finish" | "finish", usage: object): Change =>
@@ -229,9 +228,9 @@ describe("a check of what readers see", () => {
 
 describe("11: the count of what is left", () => {
   const leftBy = async (leave: (told: Told) => () => void): Promise<Faults> => {
-    const before = timers()
+    const before = await quietTimers()
     const told = await streamed(scenario)
-    expect(await left(told, timers())).toStrictEqual([])
+    expect(await left(told, before)).toStrictEqual([])
     const tidy = leave(told)
     const faults = await left(told, before)
     tidy()
@@ -269,6 +268,6 @@ describe("11: the count of what is left", () => {
     const { sleeping } = told.world.clock
     stop()
     expect(sleeping).toBe(1)
-    expect(await left({ ...told, fibers: 1 }, timers())).toStrictEqual(["1 fibers"])
+    expect(await left({ ...told, fibers: 1 }, await quietTimers())).toStrictEqual(["1 fibers"])
   })
 })

@@ -4,8 +4,18 @@ import type { Faults } from "./checks.js"
 import type { Told } from "./told.js"
 
 /** Timers of the platform, and whatever waits for the next turn. */
-export const timers = (): number =>
+const timers = (): number =>
   process.getActiveResourcesInfo().filter(name => name === "Timeout" || name === "Immediate").length
+
+/** How many there are when nothing is going on: the fewest of some turns, as what came before may still be ending. */
+export const quietTimers = async (): Promise<number> => {
+  let fewest = Number.POSITIVE_INFINITY
+  for (let count = 0; count < 10; count++) {
+    await turn()
+    fewest = Math.min(fewest, timers())
+  }
+  return fewest
+}
 
 /** Turns of the event loop that whatever has been stopped may take to be gone. */
 const grace = 200

@@ -11,7 +11,7 @@ import { callsIn, type Faults, finishMessagesFaults, promptFaults } from "./chec
 import { heard, streamed } from "./effectFace.js"
 import { faces } from "./faces.js"
 import { holds, loadEverything, patience } from "./kit.js"
-import { left, timers } from "./leftovers.js"
+import { left, quietTimers } from "./leftovers.js"
 import { played } from "./promiseFace.js"
 import { type Scenario, scenarios, tell } from "./scenario.js"
 import type { Told } from "./told.js"
@@ -118,8 +118,7 @@ describe.each(Object.entries(faces))("11: after %s", (_, { play, scenarios }) =>
     "no fiber, timer, listener or open source is left",
     () =>
       holds(scenarios, 45, async (scenario: Scenario) => {
-        await turn()
-        const before = timers()
+        const before = await quietTimers()
         return left(await play(scenario), before)
       }),
     patience
