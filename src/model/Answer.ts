@@ -182,8 +182,8 @@ export class Answer {
     const { data, mediaType } = part
     const base64 = typeof data === "string" ? { base64: data } : {}
     const payload = { data, ...base64, mimeType: mediaType, ...metadataField(part.providerMetadata) }
-    emit({ type: "file", runId, from: "AGENT", payload })
     this.add({ type: "file", data, mediaType, providerMetadata: part.providerMetadata })
+    emit({ type: "file", runId, from: "AGENT", payload })
   }
 
   private responseMetadata(part: ModelPart.ResponseMetadata): void {

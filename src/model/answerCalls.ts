@@ -225,8 +225,9 @@ export class Calls {
     draft.call = call
     if (isProviderExecuted) this.ids.owed.set(draft.sourceId, draft.id)
     this.made.push(call)
-    this.emit(chunk)
+    // Told is remembered: whoever sees the chunk may stop the run before `emit` comes back.
     this.told(part)
+    this.emit(chunk)
     return call
   }
 
@@ -259,10 +260,10 @@ export class Calls {
       ...argsOf(call?.input),
       ...metadataField(providerMetadata)
     }
-    this.emit({ type: "tool-result", runId: this.runId, from: "AGENT", payload })
     const output: ToolResultOutput = { type: isError === true ? "error-json" : "json", value: toJson(result) }
     const options = providerMetadata === undefined ? {} : { providerOptions: providerMetadata }
     this.told({ type: "tool-result", toolCallId, toolName, output, ...options })
+    this.emit({ type: "tool-result", runId: this.runId, from: "AGENT", payload })
   }
 
   /** The call of this answer that a result belongs to: from now on it is the provider's. */
