@@ -1,6 +1,6 @@
 /**
- * What servers do that no specification has, through the real provider packages and the agent. The kinds are those of
- * `field/wire` that reach us through a package; where a package stands in the way, the test says what becomes of it.
+ * What servers do that no specification has, through the real provider packages and the agent, as far as it reaches us through
+ * a package; where a package stands in the way, the test says what becomes of it.
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Errors } from "eddy"
