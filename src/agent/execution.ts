@@ -1,6 +1,6 @@
 /** The tool calls of one step: each a fiber, so many at once, outcomes told as they come. */
-import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type { AnsweredCall } from "../model/Answer.js"
 import { InvalidToolArguments, ToolNotFound, ToolTimedOut } from "../protocol/Errors.js"
 import type { Message, ToolMessage, ToolResultOutput } from "../protocol/Message.js"
@@ -110,7 +110,7 @@ export class Execution<R> {
       Effect.provideService(Caller, this.caller(call, signal))
     )
     const settled = Effect.matchCause(executing, {
-      onFailure: cause => settle(() => ToolOutcome.failed(call.chunk, Cause.squash(cause))),
+      onFailure: cause => settle(() => ToolOutcome.fromExit(call.chunk, Exit.failCause(cause))),
       onSuccess: ({ told, value }) => settle(() => ToolOutcome.succeeded(call.chunk, value, told))
     })
     const stop = fork(this.run, settled, tell)

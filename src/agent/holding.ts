@@ -3,28 +3,13 @@
  */
 import type { Chunk } from "../protocol/Chunk.js"
 
-/** What may come before any content: it says nothing by itself. */
-const isPreamble = (chunk: Chunk): boolean => {
-  switch (chunk.type) {
-    case "step-start":
-    case "response-metadata":
-    case "raw":
-    case "text-start":
-    case "text-end":
-    case "reasoning-start":
-    case "reasoning-end":
-      return true
-    default:
-      return false
-  }
-}
+/** That an answer began, and what the provider tells of it: worth telling also when it failed. */
+const isFact = ({ type }: Chunk): boolean =>
+  type === "step-start" || type === "response-metadata" || type === "raw"
 
-/** A block that said nothing; the rest is worth telling also of an answer that failed. */
-const isEdge = (chunk: Chunk): boolean =>
-  chunk.type === "text-start" ||
-  chunk.type === "text-end" ||
-  chunk.type === "reasoning-start" ||
-  chunk.type === "reasoning-end"
+/** An edge of a block, which says nothing by itself. */
+const isEdge = ({ type }: Chunk): boolean =>
+  type === "text-start" || type === "text-end" || type === "reasoning-start" || type === "reasoning-end"
 
 export class Holding {
   private held: Array<Chunk> | undefined = []
@@ -40,7 +25,7 @@ export class Holding {
   readonly emit = (chunk: Chunk): void => {
     if (this.held === undefined) {
       this.tell(chunk)
-    } else if (isPreamble(chunk)) {
+    } else if (isFact(chunk) || isEdge(chunk)) {
       this.held.push(chunk)
     } else {
       this.release()
@@ -57,7 +42,7 @@ export class Holding {
 
   /** Tells of an answer that failed before it said anything no more than that it began, and what the provider told of it. */
   releaseFacts(): void {
-    this.held = this.held?.filter(chunk => !isEdge(chunk))
+    this.held = this.held?.filter(isFact)
     this.release()
   }
 }

@@ -15,7 +15,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Random from "effect/Random"
 import type { Answer } from "../model/Answer.js"
-import { abortMessage } from "../output/RunFold.js"
+import { abortedBy } from "../output/RunFold.js"
 import {
   type AgentError,
   InvalidConfiguration,
@@ -255,6 +255,12 @@ const optionFailure = (field: string, thrown: unknown): AgentError =>
     ? thrown
     : new InvalidConfiguration({ field, message: `\`${field}\` failed: ${messageOf(thrown)}` })
 
+/** Tells of an answer that has said nothing no more than that it began. */
+const tellBeginning = ({ answer, holding }: Asked): void => {
+  answer.begin()
+  holding.releaseFacts()
+}
+
 /** A call that came to nothing: of its answer nothing goes into the conversation. */
 const failed = <R>(run: Run<R>, asked: Asked, error: AgentError): State<R> => {
   const { answer, holding } = asked
@@ -263,8 +269,7 @@ const failed = <R>(run: Run<R>, asked: Asked, error: AgentError): State<R> => {
     answer.close(false)
     new Execution(run, answer.calls, [], run.tools).cutOff(() => error)
   } else {
-    answer.begin()
-    holding.releaseFacts()
+    tellBeginning(asked)
   }
   return { _tag: "Ending", end: { _tag: "Failure", error, answer } }
 }
@@ -275,20 +280,14 @@ const stoppedEnd = <R>(run: Run<R>, answer: Answer | undefined): Stopped => {
   const { halted: halt } = run.control
   if (halt?._tag === "TimedOut") return { _tag: "Failure", error: halt.error, answer }
   const { reason } = halt ?? {}
-  const error = new RunAborted({ message: abortMessage(reason), cause: reason })
-  return { _tag: "Aborted", error, reason, answer }
+  return { _tag: "Aborted", error: abortedBy(reason), reason, answer }
 }
 
 /** Ends what an answer and its tools have left open, and adds what was said to the conversation. */
-const cutOff = <R>(
-  run: Run<R>,
-  { answer, holding }: Asked,
-  begun: Execution<R> | undefined,
-  error: AgentError
-): void => {
+const cutOff = <R>(run: Run<R>, asked: Asked, begun: Execution<R> | undefined, error: AgentError): void => {
+  const { answer, holding } = asked
   if (begun === undefined && !holding.isShown) {
-    answer.begin()
-    holding.releaseFacts()
+    tellBeginning(asked)
     run.rememberCutOff = undefined
     return
   }

@@ -7,10 +7,9 @@ import * as Runtime from "effect/Runtime"
 import * as RuntimeFlags from "effect/RuntimeFlags"
 import * as RunIds from "../model/runIds.js"
 import * as RunFold from "../output/RunFold.js"
-import { abortMessage } from "../output/RunFold.js"
 import type { Chunk } from "../protocol/Chunk.js"
 import { type Entry, type Input, readInput, settled } from "../protocol/Conversation.js"
-import { AgentDepthExceeded, InvalidConfiguration, RunAborted } from "../protocol/Errors.js"
+import { AgentDepthExceeded, InvalidConfiguration, type RunAborted } from "../protocol/Errors.js"
 import { IdGenerator } from "../protocol/Id.js"
 import { messageOf } from "../protocol/safeJson.js"
 import * as Usage from "../protocol/tokens.js"
@@ -50,7 +49,7 @@ const halted = (control: RunControl, signal: AbortSignal | undefined): Effect.Ef
       const halt = control.halted
       const reason = halt?._tag === "Aborted" ? halt.reason : undefined
       if (halt !== undefined) {
-        resume(Effect.fail(new RunAborted({ message: abortMessage(reason), cause: reason })))
+        resume(Effect.fail(RunFold.abortedBy(reason)))
       }
     }
     control.onHalt(stop)
@@ -204,7 +203,7 @@ export const prepare = Effect.fnUntraced(function* <
       for (const release of releases) release()
       inbox.close()
       const fibers = [...run.running].flatMap(({ fiber }) => fiber ?? [])
-      if (fibers.length > 0 || run.running.size > 0) stopRunning(run)
+      if (run.running.size > 0) stopRunning(run)
       const stopped = fibers.length === 0 ? Effect.void : Fiber.awaitAll(fibers)
       if (run.isOver || thread === undefined) return stopped
       run.rememberCutOff?.()

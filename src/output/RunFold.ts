@@ -62,9 +62,12 @@ const statusOf = (reason: FinishReason): RunStatus => {
   }
 }
 
-/** What to say of an abort with this reason. @since 0.1.0 @category conversions */
-export const abortMessage = (reason: unknown): string =>
+const abortMessage = (reason: unknown): string =>
   reason === undefined ? "The run was aborted." : `The run was aborted: ${messageOf(reason)}`
+
+/** The error of a run that was aborted for this reason. @since 0.1.0 @category constructors */
+export const abortedBy = (reason: unknown): RunAborted =>
+  new RunAborted({ message: abortMessage(reason), cause: reason })
 
 /** An `Error` for whatever stood in an `error` chunk. @since 0.1.0 @category conversions */
 export const toError = (cause: unknown): Error =>
@@ -135,10 +138,7 @@ export class RunFold {
         this.failure ??= toError(chunk.payload.error)
         break
       case "abort":
-        this.failure ??= new RunAborted({
-          message: abortMessage(chunk.payload.reason),
-          cause: chunk.payload.reason
-        })
+        this.failure ??= abortedBy(chunk.payload.reason)
         break
       case "tripwire":
         this.tripwire = chunk.payload
