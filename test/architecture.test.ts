@@ -24,9 +24,9 @@ const ranks: Readonly<Record<string, number>> = {
 /** Leaf modules of effect, never the barrel: loading all of it takes as long as loading a whole other framework. */
 const isAllowed = (specifier: string): boolean =>
   /^effect\/[A-Z]\w+$/.test(specifier) ||
-  /^@effect\/ai\/[A-Z]\w+$/.test(specifier) ||
+  /^@effect\/(ai|sql-pg)\/[A-Z]\w+$/.test(specifier) ||
   specifier.startsWith("@modelcontextprotocol/sdk/") ||
-  ["@standard-schema/spec", "@cfworker/json-schema"].includes(specifier)
+  ["@standard-schema/spec", "@cfworker/json-schema", "@libsql/client"].includes(specifier)
 
 /** Modules that need schemas, which the Promise face must not load. */
 const schemaModules = ["effect/Schema", "effect/Stream", "effect/Arbitrary", "effect/FastCheck"]

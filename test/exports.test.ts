@@ -43,6 +43,7 @@ describe("the doors", () => {
   it("export the Effect face", () => {
     expect(names(effectFace)).toEqual([
       "Agent",
+      "BackgroundTasks",
       "Chunk",
       "Conversation",
       "Errors",
@@ -50,11 +51,16 @@ describe("the doors", () => {
       "Id",
       "Json",
       "LanguageModel",
+      "LibSqlStore",
       "Message",
       "ModelOutput",
       "ModelPart",
       "Nesting",
+      "PostgresStore",
       "RunFold",
+      "RunStore",
+      "Task",
+      "TaskStore",
       "ThreadStore",
       "Tool",
       "ToolSchema",
@@ -66,18 +72,27 @@ describe("the doors", () => {
     expect(names(promiseFace)).toEqual([
       "Agent",
       "AgentDepthExceeded",
+      "BackgroundTaskManager",
       "Eddy",
       "InMemoryStore",
       "InvalidConfiguration",
       "InvalidMessage",
+      "InvalidResumeData",
+      "InvalidTaskState",
       "InvalidToolArguments",
       "InvalidToolOutput",
+      "LibSQLStore",
       "Mastra",
       "ModelError",
       "ModelOutput",
+      "PostgresStore",
       "RunAborted",
       "RunTimedOut",
       "StorageError",
+      "TaskExecutorNotFound",
+      "TaskNotFound",
+      "TaskReaderTooSlow",
+      "TaskRejected",
       "ThreadNotFound",
       "ToolCallCutOff",
       "ToolFailed",
@@ -90,7 +105,12 @@ describe("the doors", () => {
   })
 
   it("export what tests need", () => {
-    expect(names(testing)).toEqual(["ScriptedModel", "ThreadStoreConformance"])
+    expect(names(testing)).toEqual([
+      "RunStoreConformance",
+      "ScriptedModel",
+      "TaskStoreConformance",
+      "ThreadStoreConformance"
+    ])
   })
 
   it("export what needs packages of its own", () => {

@@ -8,6 +8,7 @@
  * @since 0.1.0
  */
 import * as Data from "effect/Data"
+import type { TaskStatus } from "./Task.js"
 
 /** Its JSON is what a client may read: whoever prints a chunk prints no cause, which may hold a request and its headers. */
 const tagged = <Tag extends string>(tag: Tag) => {
@@ -176,6 +177,64 @@ export class AgentDepthExceeded extends tagged("AgentDepthExceeded")<{
  */
 export class ToolCallCutOff extends tagged("ToolCallCutOff")<{
   readonly toolName: string
+  readonly message: string
+}> {}
+
+/**
+ * A tool call was to run in the background, and every slot was taken: `backpressure` is `reject`. Told to the model; the run
+ * goes on.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class TaskRejected extends tagged("TaskRejected")<{
+  readonly toolName: string
+  readonly agentId: string
+  readonly message: string
+}> {}
+
+/** There is no background task of this id: it never was, or was cleaned up. @since 0.1.0 @category errors */
+export class TaskNotFound extends tagged("TaskNotFound")<{
+  readonly taskId: string
+  readonly message: string
+}> {}
+
+/**
+ * A background task is in a state in which that cannot be done: only a suspended task is resumed, and only one that has not
+ * settled is cancelled.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class InvalidTaskState extends tagged("InvalidTaskState")<{
+  readonly taskId: string
+  readonly status: TaskStatus
+  readonly message: string
+}> {}
+
+/**
+ * Nobody in this process knows how to run the task: its agent is not here, or has no such tool. The task stays as it is.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class TaskExecutorNotFound extends tagged("TaskExecutorNotFound")<{
+  readonly taskId: string
+  readonly agentId: string
+  readonly toolName: string
+  readonly message: string
+}> {}
+
+/** What a task was resumed with does not match the tool's resume schema. The task stays suspended. @since 0.1.0 @category errors */
+export class InvalidResumeData extends tagged("InvalidResumeData")<{
+  readonly toolName: string
+  readonly message: string
+}> {}
+
+/** A reader of task events was too far behind, and was let go: no task waits for a reader. @since 0.1.0 @category errors */
+export class TaskReaderTooSlow extends tagged("TaskReaderTooSlow")<{
+  /** Events that a reader may be behind. */
+  readonly capacity: number
   readonly message: string
 }> {}
 

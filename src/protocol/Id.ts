@@ -7,7 +7,7 @@ import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 
 /** What an id names; it becomes the id's prefix. @since 0.1.0 @category models */
-export type IdKind = "run" | "message" | "call" | "source"
+export type IdKind = "run" | "message" | "call" | "source" | "task" | "owner"
 
 /** An engine keeps a UUID as the twenty pieces that it was made of, until somebody looks into it. */
 const whole = (id: string): string => {

@@ -34,8 +34,14 @@ const callOf = ({ payload, runId }: Of<"tool-output">): NestingCall => ({
   toolName: payload.toolName
 })
 
+/** What a call wrote; of one in the background it comes in a chunk of its task. */
+const outputOf = (chunk: Chunk): Of<"tool-output"> | undefined => {
+  if (chunk.type === "tool-output") return chunk
+  return chunk.type === "background-task-output" ? chunk.payload.payload : undefined
+}
+
 /**
- * Takes a chunk out of the `tool-output`s around it. What a tool has written itself, and every other chunk, is given back as
+ * Takes a chunk out of the `tool-output`s around it, also of a call that runs in the background. What a tool has written itself, and every other chunk, is given back as
  * it is, with the calls around it.
  *
  * @since 0.1.0
@@ -44,9 +50,13 @@ const callOf = ({ payload, runId }: Of<"tool-output">): NestingCall => ({
 export const unnest = (chunk: Chunk): Nested => {
   const path: Array<NestingCall> = []
   let inner = chunk
-  while (inner.type === "tool-output" && isChunk(inner.payload.output)) {
-    path.push(callOf(inner))
-    inner = inner.payload.output
+  for (
+    let outer = outputOf(inner);
+    outer !== undefined && isChunk(outer.payload.output);
+    outer = outputOf(inner)
+  ) {
+    path.push(callOf(outer))
+    inner = outer.payload.output
   }
   return { path, chunk: inner }
 }

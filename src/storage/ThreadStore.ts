@@ -17,8 +17,9 @@ import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { StorageError, ThreadNotFound } from "../protocol/Errors.js"
-import type { Message } from "../protocol/Message.js"
+import type { Message, ToolResultPart } from "../protocol/Message.js"
 import { type JsonValue, wellFormed } from "../protocol/safeJson.js"
+import { ask, optionalText, whole } from "./asking.js"
 import * as memoryThreads from "./memoryThreads.js"
 import type { Encoded } from "./threadRows.js"
 
@@ -35,7 +36,7 @@ export interface Thread {
   readonly title?: string
   readonly metadata?: Metadata
   readonly createdAt: Date
-  /** When it was opened, updated or appended to last. */
+  /** When it was opened, updated or appended to, or an outcome in it was replaced, last. */
   readonly updatedAt: Date
 }
 
@@ -131,6 +132,11 @@ export class ThreadStore extends Context.Tag("eddy/ThreadStore")<
       threadId: string,
       options?: { readonly last?: number }
     ) => Effect.Effect<ReadonlyArray<ThreadMessage>, StorageError>
+    /**
+     * Puts this outcome of a call in the place of the one that the newest tool message with such a call has, and leaves
+     * everything else as it is, also what others change meanwhile. Whether there was one.
+     */
+    readonly replaceOutcome: (threadId: string, part: ToolResultPart) => Effect.Effect<boolean, StorageError>
   }
 >() {}
 
@@ -143,25 +149,10 @@ const notFound = (threadId: string): ThreadNotFound =>
     message: `There is no thread "${threadId}" here. Open it first, or check its id and the resource that it belongs to.`
   })
 
-/** The driver's words may hold what it was asked: they stay in the cause. */
-const ask = <A>(operation: string, asked: Effect.Effect<A, unknown>): Effect.Effect<A, StorageError> =>
-  Effect.mapError(
-    asked,
-    cause =>
-      new StorageError({ operation, message: `${operation} failed in the driver: see its cause.`, cause })
-  )
-
 /** The last of each id, at the place of the first: drivers need not care. */
 const distinct = (messages: ReadonlyArray<NewMessage>): ReadonlyArray<NewMessage> => [
   ...new Map(messages.map(message => [wellFormed(message.id), message])).values()
 ]
-
-/** A whole number that is not negative. */
-const whole = (value: number): number =>
-  value >= 1 ? Math.min(Math.floor(value), Number.MAX_SAFE_INTEGER) : 0
-
-const optional = (text: string | undefined): string | undefined =>
-  text === undefined ? undefined : wellFormed(text)
 
 /**
  * The service over a driver.
@@ -178,7 +169,7 @@ export const make = (driver: Encoded): Context.Tag.Service<ThreadStore> => ({
     const given = {
       id: wellFormed(thread.id),
       resourceId: wellFormed(thread.resourceId),
-      title: optional(thread.title) ?? null,
+      title: optionalText(thread.title) ?? null,
       metadata: metadata ?? null,
       createdAt: now,
       updatedAt: now
@@ -199,7 +190,7 @@ export const make = (driver: Encoded): Context.Tag.Service<ThreadStore> => ({
     const { readThread } = yield* rows
     const limit = whole(perPage)
     const offset = whole(whole(page) * limit)
-    const found = yield* ask(operation, driver.list({ resourceId: optional(resourceId), offset, limit }))
+    const found = yield* ask(operation, driver.list({ resourceId: optionalText(resourceId), offset, limit }))
     const threads = yield* Either.all(found.rows.map(row => readThread(operation, row)))
     return { threads, total: found.total }
   }),
@@ -210,7 +201,7 @@ export const make = (driver: Encoded): Context.Tag.Service<ThreadStore> => ({
     const updatedAt = yield* Clock.currentTimeMillis
     const row = yield* ask(
       operation,
-      driver.update(wellFormed(id), { title: optional(change.title), metadata, updatedAt })
+      driver.update(wellFormed(id), { title: optionalText(change.title), metadata, updatedAt })
     )
     return Option.isNone(row) ? yield* notFound(id) : yield* readThread(operation, row.value)
   }),
@@ -252,8 +243,50 @@ export const make = (driver: Encoded): Context.Tag.Service<ThreadStore> => ({
     const { readMessage } = yield* rows
     const stored = yield* ask(operation, driver.messages(wellFormed(threadId), count))
     return yield* Either.all(stored.map(row => readMessage(operation, row)))
+  }),
+  replaceOutcome: Effect.fnUntraced(function* (threadId, part) {
+    const operation = "ThreadStore.replaceOutcome"
+    const { readMessage, writeMessage } = yield* rows
+    const id = wellFormed(threadId)
+    const callId = wellFormed(part.toolCallId)
+    let before: number | undefined
+    for (let tries = 0; tries < mostTries; tries++) {
+      const row = yield* ask(operation, driver.findTool(id, JSON.stringify(callId), before))
+      if (Option.isNone(row)) return false
+      const { message } = yield* readMessage(operation, row.value)
+      const replaced = withOutcome(message, { ...part, toolCallId: callId })
+      if (replaced === undefined) {
+        // The text of the id stands somewhere else in this message.
+        before = row.value.sequence
+        continue
+      }
+      const written = yield* writeMessage(operation, { id: row.value.id, message: replaced })
+      const now = yield* Clock.currentTimeMillis
+      const isDone = yield* ask(
+        operation,
+        driver.replace(id, row.value.id, row.value.content, written.row.content, now)
+      )
+      if (isDone) return true
+    }
+    return yield* new StorageError({
+      operation,
+      message: `The outcome of call "${callId}" could not be replaced in thread "${threadId}": its message changed each time, or the database does not keep what it is given.`
+    })
   })
 })
+
+/** Others may change a message meanwhile, but not for ever. */
+const mostTries = 100
+
+/** The message with another outcome of the call; `undefined` when it has none of it. */
+const withOutcome = (message: Message, part: ToolResultPart): Message | undefined => {
+  if (message.role !== "tool") return undefined
+  const index = message.content.findIndex(({ toolCallId }) => toolCallId === part.toolCallId)
+  if (index < 0) return undefined
+  const content = [...message.content]
+  content[index] = part
+  return { ...message, content }
+}
 
 /** Threads in the memory of the process, gone when the layer is. @since 0.1.0 @category layers */
 export const layerMemory: Layer.Layer<ThreadStore> = Layer.sync(ThreadStore, () => make(memoryThreads.make()))

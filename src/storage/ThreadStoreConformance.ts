@@ -12,6 +12,7 @@
 import * as Conformance from "./conformance.js"
 import { contentCases } from "./contentCases.js"
 import { messageCases } from "./messageCases.js"
+import { outcomeCases } from "./outcomeCases.js"
 import { threadCases } from "./threadCases.js"
 
 /**
@@ -30,4 +31,4 @@ export const NotConforming = Conformance.NotConforming
 export type NotConforming = Conformance.NotConforming
 
 /** Everything that a store must do. The cases may run in any order, also at the same time. @since 0.1.0 @category cases */
-export const cases: ReadonlyArray<Case> = [...threadCases, ...messageCases, ...contentCases]
+export const cases: ReadonlyArray<Case> = [...threadCases, ...messageCases, ...contentCases, ...outcomeCases]

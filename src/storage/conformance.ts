@@ -5,19 +5,22 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { StorageError, ThreadNotFound } from "../protocol/Errors.js"
 import type { Message } from "../protocol/Message.js"
-import { isRecord } from "../protocol/safeJson.js"
+import { isRecord, type JsonValue } from "../protocol/safeJson.js"
 import type { NewMessage, NewThread, ThreadMessage } from "./ThreadStore.js"
 import { ThreadStore } from "./ThreadStore.js"
 
 /** A store does not do what it must. `message` says what, and what it did. @since 0.1.0 @category errors */
 export class NotConforming extends Data.TaggedError("NotConforming")<{ readonly message: string }> {}
 
-/** One thing that every store must do. @since 0.1.0 @category models */
-export interface Case {
+/** One thing that every store of a kind must do. */
+export interface CaseOf<Service, Failure = StorageError> {
   readonly name: string
   /** Makes what it needs, under ids of its own, so that it may run in a database that others use. */
-  readonly run: Effect.Effect<void, NotConforming | StorageError | ThreadNotFound, ThreadStore>
+  readonly run: Effect.Effect<void, NotConforming | Failure, Service>
 }
+
+/** One thing that every store of threads must do. @since 0.1.0 @category models */
+export type Case = CaseOf<ThreadStore, StorageError | ThreadNotFound>
 
 /** Text of a value in which equal values are equal, absent and `undefined` are not. */
 const print = (value: unknown): string => {
@@ -80,6 +83,51 @@ export const at =
 
 /** An id that nobody else has. */
 export const freshId = (): string => crypto.randomUUID()
+
+/** Ids that are not each other, whatever a database thinks of case, spaces, accents and patterns. */
+export const lookalikes = [
+  "id",
+  "ID",
+  "id ",
+  " id",
+  "i_",
+  "i%",
+  "i*",
+  "i'd",
+  'i"d',
+  "i\\d",
+  "i;d--",
+  "\u00e9",
+  "e\u0301",
+  "\ud83d\ude00",
+  "\u4f60\u597d",
+  "\u202eid"
+]
+
+/** Values that a database may take for something else: for nothing, for each other, or for its own. */
+export const values: ReadonlyArray<JsonValue> = [
+  "s",
+  "",
+  "null",
+  "0",
+  '"',
+  0,
+  1,
+  -1.5,
+  1e308,
+  5e-324,
+  Number.MAX_SAFE_INTEGER,
+  false,
+  true,
+  null,
+  [],
+  {},
+  [null],
+  { "": null },
+  'a "quoted" \\ line\n\u2028\u0000\ud83d\ude00 e\u0301 \u00e9',
+  JSON.parse('{"__proto__":{"is":"data"},"constructor":"data"}'),
+  { deep: [[[{ er: [1, "2", false] }]]] }
+]
 
 /** Opens a thread that nobody else knows. */
 export const freshThread = (more: Omit<Partial<NewThread>, "id"> = {}) =>

@@ -76,6 +76,27 @@ export const make = (): Encoded => {
         const { messages } = threads.get(threadId) ?? { messages: [] }
         const first = last === undefined ? 0 : Math.max(0, messages.length - last)
         return messages.slice(beginOfTurn(messages, first))
+      }),
+    findTool: (threadId, text, before) =>
+      Effect.sync(() =>
+        Option.fromNullable(
+          threads
+            .get(threadId)
+            ?.messages.findLast(
+              ({ content, role, sequence }) =>
+                role === "tool" && (before === undefined || sequence < before) && content.includes(text)
+            )
+        )
+      ),
+    replace: (threadId, id, expected, content, now) =>
+      Effect.sync(() => {
+        const stored = threads.get(threadId)
+        const index = stored?.indexes.get(id)
+        const message = index === undefined ? undefined : stored?.messages[index]
+        if (stored === undefined || index === undefined || message?.content !== expected) return false
+        stored.messages[index] = { ...message, content }
+        change(stored, { updatedAt: now })
+        return true
       })
   }
 }

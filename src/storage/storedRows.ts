@@ -1,29 +1,20 @@
 /** Rows of threads and messages, read and made. Needs schemas, so it is loaded when the first row is. */
 import * as Either from "effect/Either"
-import type { ParseError } from "effect/ParseResult"
 import * as Schema from "effect/Schema"
-import { StorageError } from "../protocol/Errors.js"
+import type { StorageError } from "../protocol/Errors.js"
 import * as Json from "../protocol/Json.js"
 import { Message } from "../protocol/Message.js"
-import { isRecord } from "../protocol/safeJson.js"
+import { type JsonObject, must, ObjectText, Time, unreadable } from "./storedColumns.js"
 import type { MessageRow, NewMessageRow, ThreadRow } from "./threadRows.js"
 
-type Metadata = { readonly [key: string]: Json.JsonValue }
-
-const isMetadata = (value: Json.JsonValue): value is Metadata => isRecord(value)
-
-const Metadata = Schema.parseJson(Json.JsonValue.pipe(Schema.filter(isMetadata)))
-
 const Content = Schema.parseJson(Message)
-
-const Time = Schema.compose(Schema.DateFromNumber, Schema.ValidDateFromSelf)
 
 const readThreadRow = Schema.decodeUnknownEither(
   Schema.Struct({
     id: Schema.String,
     resourceId: Schema.String,
     title: Schema.NullOr(Schema.String),
-    metadata: Schema.NullOr(Metadata),
+    metadata: Schema.NullOr(ObjectText),
     createdAt: Time,
     updatedAt: Time
   })
@@ -40,20 +31,9 @@ const readMessageRow = Schema.decodeUnknownEither(
   })
 )
 
-const readMetadata = Schema.decodeUnknownEither(Metadata)
+const readMetadata = Schema.decodeUnknownEither(ObjectText)
 
 const readContent = Schema.decodeUnknownEither(Content)
-
-/** What was read or written; `problem` says what could not be. */
-const must = <A>(
-  operation: string,
-  problem: string,
-  read: Either.Either<A, ParseError>
-): Either.Either<A, StorageError> =>
-  Either.mapLeft(read, cause => new StorageError({ operation, message: problem, cause }))
-
-const unreadable = (row: string): string =>
-  `${row} cannot be read: what is stored is not what was given. See the cause, and mend it or delete it.`
 
 /** The thread of a row. */
 export const readThread = (operation: string, row: ThreadRow) =>
@@ -80,7 +60,7 @@ export const readMessage = (operation: string, row: MessageRow) =>
 /** The text of metadata, which can be read again; `undefined` of none. */
 export const writeMetadata = (
   operation: string,
-  metadata: Metadata | undefined
+  metadata: JsonObject | undefined
 ): Either.Either<string | undefined, StorageError> => {
   if (metadata === undefined) return Either.right(undefined)
   const text = Json.stringify(metadata)

@@ -2,30 +2,21 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
-import { at, type Case, failsWith, freshId, freshThread, holds, idsOf, same, say } from "./conformance.js"
+import {
+  at,
+  type Case,
+  failsWith,
+  freshId,
+  freshThread,
+  holds,
+  idsOf,
+  lookalikes,
+  same,
+  say
+} from "./conformance.js"
 import { type NewThread, ThreadStore } from "./ThreadStore.js"
 
 const open = (thread: NewThread) => Effect.flatMap(ThreadStore, store => store.open(thread))
-
-/** Ids that are not each other, whatever a database thinks of case, spaces, accents and patterns. */
-const lookalikes = [
-  "id",
-  "ID",
-  "id ",
-  " id",
-  "i_",
-  "i%",
-  "i*",
-  "i'd",
-  'i"d',
-  "i\\d",
-  "i;d--",
-  "\u00e9",
-  "e\u0301",
-  "\ud83d\ude00",
-  "\u4f60\u597d",
-  "\u202eid"
-]
 
 const metadata = {
   text: 'a "quoted" \\ line\n\u2028\u0000\ud83d\ude00',

@@ -51,8 +51,8 @@ export interface Encoded {
   readonly open: (thread: ThreadRow) => Effect.Effect<ThreadRow, unknown>
   readonly get: (id: string) => Effect.Effect<Option.Option<ThreadRow>, unknown>
   /**
-   * A page of the threads of a resource, or of all, and how many there are in all. The one that was opened, updated or
-   * appended to last comes first: in the order of these operations, whatever their times say.
+   * A page of the threads of a resource, or of all, and how many there are in all. The one that was opened, updated,
+   * appended to or whose message was replaced last comes first: in the order of these operations, whatever their times say.
    */
   readonly list: (page: {
     readonly resourceId: string | undefined
@@ -88,4 +88,24 @@ export interface Encoded {
     threadId: string,
     last: number | undefined
   ) => Effect.Effect<ReadonlyArray<MessageRow>, unknown>
+  /**
+   * The newest message of role `tool` whose `content` holds this text somewhere, exactly, and whose `sequence` is below
+   * `before`, when that is given; none when there is no such message.
+   */
+  readonly findTool: (
+    threadId: string,
+    text: string,
+    before: number | undefined
+  ) => Effect.Effect<Option.Option<MessageRow>, unknown>
+  /**
+   * Compare and set: gives a message this `content` if it has that of `expected`, and nothing else. `now` becomes the thread's
+   * `updatedAt` then. Whether it had it.
+   */
+  readonly replace: (
+    threadId: string,
+    id: string,
+    expected: string,
+    content: string,
+    now: number
+  ) => Effect.Effect<boolean, unknown>
 }

@@ -332,10 +332,109 @@ const mutations: Readonly<Record<string, Mutation>> = {
   })
 }
 
+const mutationsOfOutcomes: Readonly<Record<string, Mutation>> = {
+  "finds the oldest outcome": driver => ({
+    findTool: (id, text, before) =>
+      Effect.map(driver.messages(id, undefined), rows =>
+        Option.fromNullable(
+          rows.find(
+            ({ content, role, sequence }) =>
+              role === "tool" && content.includes(text) && sequence < (before ?? Infinity)
+          )
+        )
+      )
+  }),
+  "finds the newest message with an outcome only": driver => ({
+    findTool: (id, text, before) =>
+      before === undefined ? driver.findTool(id, text, before) : Effect.succeedNone
+  }),
+  "finds outcomes of other threads": driver => {
+    const threads = new Set<string>()
+    return {
+      open: thread => {
+        threads.add(thread.id)
+        return driver.open(thread)
+      },
+      findTool: (_, text, before) =>
+        Effect.map(
+          Effect.forEach(threads, id => driver.findTool(id, text, before)),
+          found => Option.firstSomeOf([...found].reverse())
+        ),
+      replace: (_, ...given) =>
+        Effect.map(
+          Effect.forEach(threads, id => driver.replace(id, ...given)),
+          done => done.includes(true)
+        )
+    }
+  },
+  "finds ids with a pattern": driver => ({
+    findTool: (id, text, before) =>
+      Effect.map(driver.messages(id, undefined), rows => {
+        const escaped = text
+          .replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")
+          .replaceAll("%", ".*")
+          .replaceAll("_", ".")
+        const pattern = new RegExp(escaped, "s")
+        // It stops at what it takes for the call.
+        const found = rows.findLast(
+          ({ content, role, sequence }) =>
+            role === "tool" && sequence < (before ?? Infinity) && pattern.test(content)
+        )
+        return Option.filter(Option.fromNullable(found), ({ content }) => content.includes(text))
+      })
+  }),
+  "finds ids without case": driver => ({
+    findTool: (id, text, before) =>
+      Effect.map(driver.messages(id, undefined), rows => {
+        const found = rows.findLast(
+          ({ content, role, sequence }) =>
+            role === "tool" &&
+            sequence < (before ?? Infinity) &&
+            content.toLowerCase().includes(text.toLowerCase())
+        )
+        return Option.filter(Option.fromNullable(found), ({ content }) => content.includes(text))
+      })
+  }),
+  "replaces what has changed": driver => ({
+    findTool: (...given) => Effect.zipLeft(driver.findTool(...given), Effect.yieldNow()),
+    replace: (threadId, id, _, content, now) =>
+      Effect.gen(function* () {
+        const row = (yield* driver.messages(threadId, undefined)).find(message => message.id === id)
+        return row === undefined ? false : yield* driver.replace(threadId, id, row.content, content, now)
+      })
+  }),
+  "appends what is replaced": driver => ({
+    replace: (threadId, id, expected, content, now) =>
+      Effect.gen(function* () {
+        const isDone = yield* driver.replace(threadId, id, expected, content, now)
+        if (isDone)
+          yield* driver.append(threadId, [{ id: `${id}'`, runId: null, role: "tool", content }], now)
+        return isDone
+      })
+  }),
+  "loses the run of the message that is replaced": driver => ({
+    replace: (threadId, id, expected, content, now) =>
+      Effect.gen(function* () {
+        const isDone = yield* driver.replace(threadId, id, expected, content, now)
+        if (isDone) yield* driver.append(threadId, [{ id, runId: null, role: "tool", content }], now)
+        return isDone
+      })
+  }),
+  "does not touch the thread in which an outcome is replaced": driver => ({
+    replace: (threadId, id, expected, content) =>
+      Effect.gen(function* () {
+        const { updatedAt } = Option.getOrThrow(yield* driver.get(threadId))
+        return yield* driver.replace(threadId, id, expected, content, updatedAt)
+      })
+  }),
+  "replaces nothing": () => ({ replace: () => Effect.succeed(true) })
+}
+
 /** What each does wrong, and how to make one. */
-export const brokenDrivers: ReadonlyArray<readonly [wrong: string, make: () => Encoded]> = Object.entries(
-  mutations
-).map(([wrong, mutate]) => [
+export const brokenDrivers: ReadonlyArray<readonly [wrong: string, make: () => Encoded]> = Object.entries({
+  ...mutations,
+  ...mutationsOfOutcomes
+}).map(([wrong, mutate]) => [
   wrong,
   () => {
     const driver = memoryThreads.make()

@@ -2,7 +2,7 @@
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { describe, expect, it } from "@effect/vitest"
-import { ThreadStore } from "eddy"
+import { type Message, ThreadStore } from "eddy"
 import { ThreadStoreConformance } from "eddy/testing"
 import { Cause, Effect, Exit, Layer, Option } from "effect"
 import * as memoryThreads from "../../src/storage/memoryThreads.js"
@@ -22,6 +22,18 @@ const firstFailure = (make: () => Encoded) =>
 const say = (id: string, text = id): ThreadStore.NewMessage => ({
   id,
   message: { role: "user", content: [{ type: "text", text }] }
+})
+
+const outcome = (toolCallId: string, value: string): Message.ToolResultPart => ({
+  type: "tool-result",
+  toolCallId,
+  toolName: "look",
+  output: { type: "text", value }
+})
+
+const told = (id: string, ...content: ReadonlyArray<Message.ToolResultPart>): ThreadStore.NewMessage => ({
+  id,
+  message: { role: "tool", content }
 })
 
 describe("the memory driver", () => {
@@ -123,22 +135,25 @@ describe("the memory driver", () => {
 describe("the conformance cases", () => {
   it("have names of their own", () => {
     expect(new Set(cases.map(({ name }) => name)).size).toBe(cases.length)
-    expect(cases.length).toBeGreaterThan(35)
+    expect(cases.length).toBeGreaterThan(45)
   })
 
   it.live("pass a driver that answers later", () =>
     Effect.map(
       firstFailure(() => {
-        const { append, delete: remove, get, list, messages, open, update } = memoryThreads.make()
+        const driver = memoryThreads.make()
+        const { append, delete: remove, findTool, get, list, messages, open, replace, update } = driver
         const later = <A, E>(effect: Effect.Effect<A, E>) =>
           Effect.yieldNow().pipe(Effect.zipRight(effect), Effect.zipLeft(Effect.yieldNow()))
         return {
           append: (...given) => later(append(...given)),
           delete: id => later(remove(id)),
+          findTool: (...given) => later(findTool(...given)),
           get: id => later(get(id)),
           list: page => later(list(page)),
           messages: (...given) => later(messages(...given)),
           open: thread => later(open(thread)),
+          replace: (...given) => later(replace(...given)),
           update: (...given) => later(update(...given))
         }
       }),
@@ -164,10 +179,12 @@ describe("the conformance cases", () => {
   )
 })
 
+const names = ["open", "get", "list", "update", "delete", "append", "messages", "replaceOutcome"] as const
+
 /** Every operation, and what the driver is asked for it. */
 const operations: Readonly<
   Record<
-    keyof Encoded,
+    (typeof names)[number],
     (store: ThreadStore.ThreadStore["Type"]) => Effect.Effect<unknown, { readonly _tag: string }>
   >
 > = {
@@ -177,10 +194,9 @@ const operations: Readonly<
   update: store => store.update("t", { title: "new" }),
   delete: store => store.delete("t"),
   append: store => store.append("t", [say("a")]),
-  messages: store => store.messages("t")
+  messages: store => store.messages("t"),
+  replaceOutcome: store => store.replaceOutcome("t", outcome("call", "done"))
 }
-
-const names = ["open", "get", "list", "update", "delete", "append", "messages"] as const
 
 const failing = (effect: Effect.Effect<never, unknown>): Encoded => ({
   open: () => effect,
@@ -189,7 +205,9 @@ const failing = (effect: Effect.Effect<never, unknown>): Encoded => ({
   update: () => effect,
   delete: () => effect,
   append: () => effect,
-  messages: () => effect
+  messages: () => effect,
+  findTool: () => effect,
+  replace: () => effect
 })
 
 describe("a driver that", () => {
@@ -236,6 +254,108 @@ describe("a driver that", () => {
       isFailing = false
       yield* store.append("t", [say("a")])
       expect(yield* store.messages("t")).toHaveLength(1)
+    })
+  )
+})
+
+describe("an outcome that is replaced", () => {
+  /** A store in whose thread something is done the first time after an outcome was found, and before it is replaced. */
+  const storeWith = (
+    meanwhile: (store: ThreadStore.ThreadStore["Type"]) => Effect.Effect<unknown, unknown>
+  ) => {
+    const driver = memoryThreads.make()
+    const plain = ThreadStore.make(driver)
+    const asked: Array<string> = []
+    let isFirst = true
+    const store = ThreadStore.make({
+      ...driver,
+      findTool: (...given) => {
+        asked.push("find")
+        return driver.findTool(...given)
+      },
+      replace: (...given) => {
+        asked.push("replace")
+        const first = isFirst
+        isFirst = false
+        return Effect.zipRight(first ? meanwhile(plain) : Effect.void, driver.replace(...given))
+      }
+    })
+    return { asked, store }
+  }
+
+  const given = [told("m-1", outcome("b", "wait")), told("m-2", outcome("a", "old"), outcome("b", "wait"))]
+
+  const messagesOf = (store: ThreadStore.ThreadStore["Type"]) =>
+    Effect.map(store.messages("t"), messages => messages.map(({ message }) => message))
+
+  it.effect("keeps what others have changed in its message meanwhile", () =>
+    Effect.gen(function* () {
+      const changed = told("m-2", outcome("a", "new"), outcome("b", "wait"))
+      const { asked, store } = storeWith(plain => plain.append("t", [changed, say("m-3")]))
+      yield* store.open({ id: "t", resourceId: "r" })
+      yield* store.append("t", given)
+      expect(yield* store.replaceOutcome("t", outcome("b", "done"))).toBe(true)
+      expect(yield* messagesOf(store)).toEqual([
+        given[0]?.message,
+        told("m-2", outcome("a", "new"), outcome("b", "done")).message,
+        say("m-3").message
+      ])
+      expect(asked).toEqual(["find", "replace", "find", "replace"])
+    })
+  )
+
+  it.effect("is replaced where it stands now when its message has lost it meanwhile", () =>
+    Effect.gen(function* () {
+      const changed = told("m-2", outcome("a", "new"))
+      const { store } = storeWith(plain => plain.append("t", [changed]))
+      yield* store.open({ id: "t", resourceId: "r" })
+      yield* store.append("t", given)
+      expect(yield* store.replaceOutcome("t", outcome("b", "done"))).toBe(true)
+      expect(yield* messagesOf(store)).toEqual([told("m-1", outcome("b", "done")).message, changed.message])
+    })
+  )
+
+  it.effect("is not there any more when its thread is deleted meanwhile", () =>
+    Effect.gen(function* () {
+      const { asked, store } = storeWith(plain => plain.delete("t"))
+      yield* store.open({ id: "t", resourceId: "r" })
+      yield* store.append("t", given)
+      expect(yield* store.replaceOutcome("t", outcome("b", "done"))).toBe(false)
+      expect(asked).toEqual(["find", "replace", "find"])
+    })
+  )
+
+  it.effect("costs one message when the newest has it", () =>
+    Effect.gen(function* () {
+      const { asked, store } = storeWith(() => Effect.void)
+      yield* store.open({ id: "t", resourceId: "r" })
+      yield* store.append("t", given)
+      yield* store.replaceOutcome("t", outcome("b", "done"))
+      expect(asked).toEqual(["find", "replace"])
+    })
+  )
+
+  it.effect("fails with a StorageError when the driver finds it and cannot replace it", () =>
+    Effect.gen(function* () {
+      const driver = memoryThreads.make()
+      const store = ThreadStore.make({ ...driver, replace: () => Effect.fail("read only") })
+      yield* store.open({ id: "t", resourceId: "r" })
+      yield* store.append("t", given)
+      const error = yield* Effect.flip(store.replaceOutcome("t", outcome("b", "done")))
+      expect(error).toMatchObject({ operation: "ThreadStore.replaceOutcome", cause: "read only" })
+      expect(yield* messagesOf(store)).toEqual(given.map(({ message }) => message))
+    })
+  )
+
+  it.effect("is not replaced by something that cannot be read again", () =>
+    Effect.gen(function* () {
+      const store = ThreadStore.make(memoryThreads.make())
+      yield* store.open({ id: "t", resourceId: "r" })
+      yield* store.append("t", given)
+      const broken = Object.assign(outcome("b", ""), { output: { type: "smell" } })
+      const error = yield* Effect.flip(store.replaceOutcome("t", broken))
+      expect(error).toMatchObject({ _tag: "StorageError", operation: "ThreadStore.replaceOutcome" })
+      expect(yield* messagesOf(store)).toEqual(given.map(({ message }) => message))
     })
   )
 })

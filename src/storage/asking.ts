@@ -1,0 +1,19 @@
+/** What every port does with what it is asked, before a driver is. */
+import * as Effect from "effect/Effect"
+import { StorageError } from "../protocol/Errors.js"
+import { wellFormed } from "../protocol/safeJson.js"
+
+/** The driver's words may hold what it was asked: they stay in the cause. */
+export const ask = <A>(operation: string, asked: Effect.Effect<A, unknown>): Effect.Effect<A, StorageError> =>
+  Effect.mapError(
+    asked,
+    cause =>
+      new StorageError({ operation, message: `${operation} failed in the driver: see its cause.`, cause })
+  )
+
+/** A whole number that is not negative. */
+export const whole = (value: number): number =>
+  value >= 1 ? Math.min(Math.floor(value), Number.MAX_SAFE_INTEGER) : 0
+
+export const optionalText = (text: string | undefined): string | undefined =>
+  text === undefined ? undefined : wellFormed(text)

@@ -1,0 +1,110 @@
+/** Tasks in the memory of the process. Each operation is one synchronous step, and that is what makes it atomic. */
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { isSettled } from "../protocol/Task.js"
+import type { Encoded, ExpectedTask, TaskQuery, TaskRow, TaskTime } from "./taskRows.js"
+
+const isExpected = (row: TaskRow, { owner, statuses }: ExpectedTask): boolean =>
+  statuses.includes(row.status) && (owner === undefined || row.owner === owner)
+
+const filters = ["agentId", "threadId", "resourceId", "runId", "toolName", "toolCallId"] as const
+
+const isInSpan = (time: number | null, from: number | undefined, to: number | undefined): boolean =>
+  (from === undefined && to === undefined) ||
+  (time !== null && (from === undefined || time >= from) && (to === undefined || time < to))
+
+/** Asks only what is asked: a list looks at every task. */
+const matcher = (query: TaskQuery): ((row: TaskRow) => boolean) => {
+  const { dateField, from, statuses, to } = query
+  const asked = filters.filter(field => query[field] !== undefined)
+  return row =>
+    (statuses === undefined || statuses.includes(row.status)) &&
+    asked.every(field => row[field] === query[field]) &&
+    isInSpan(row[dateField], from, to)
+}
+
+/** Of rows in the order of their creation; sorting keeps the order of those of one time. */
+const sorted = (
+  rows: ReadonlyArray<TaskRow>,
+  field: TaskTime,
+  direction: "asc" | "desc"
+): ReadonlyArray<TaskRow> => {
+  const [untimed, timed] = Arr.partition(rows, row => row[field] !== null)
+  timed.sort((one, other) => (one[field] ?? 0) - (other[field] ?? 0))
+  // Turned round after it is sorted, so that those of one time are turned too.
+  return direction === "asc" ? [...timed, ...untimed] : [...timed.reverse(), ...untimed.reverse()]
+}
+
+const isLeft = (row: TaskRow): boolean =>
+  row.status === "pending" || row.status === "running" || (isSettled(row.status) && row.isDelivered === 0)
+
+/** A driver whose tasks go with it. */
+export const make = (): Encoded => {
+  /** In the order of creation: a task that changes keeps its place. */
+  const tasks = new Map<string, TaskRow>()
+  /** Until when each owner lives. Those that are over stay: clocks may differ, and there is one for each process. */
+  const leases = new Map<string, number>()
+  const lives = (owner: string, now: number): boolean => (leases.get(owner) ?? 0) > now
+  return {
+    create: row =>
+      Effect.suspend(() => {
+        if (tasks.has(row.id)) return Effect.fail(new Error(`There is a task "${row.id}" already.`))
+        tasks.set(row.id, row)
+        return Effect.void
+      }),
+    update: (id, expected, change) =>
+      Effect.sync(() => {
+        const row = tasks.get(id)
+        if (row === undefined || !isExpected(row, expected)) return false
+        tasks.set(id, { ...row, ...change })
+        return true
+      }),
+    get: id => Effect.sync(() => Option.fromNullable(tasks.get(id))),
+    list: query =>
+      Effect.sync(() => {
+        const found = Array.from(tasks.values()).filter(matcher(query))
+        const { direction, limit, offset, orderBy } = query
+        // Nobody sees the order of a page of none.
+        const rows = limit === 0 ? [] : sorted(found, orderBy, direction).slice(offset, offset + limit)
+        return { rows, total: found.length }
+      }),
+    places: ids =>
+      Effect.sync(() =>
+        Array.from(new Set(ids)).flatMap(id => {
+          const row = tasks.get(id)
+          return row === undefined ? [] : { id, status: row.status, owner: row.owner }
+        })
+      ),
+    deleteSettled: (statuses, before) =>
+      Effect.sync(() => {
+        let count = 0
+        for (const { completedAt, id, isDelivered, status } of tasks.values()) {
+          if (!statuses.includes(status) || !isSettled(status)) continue
+          if (isDelivered === 0 || completedAt === null || completedAt >= before) continue
+          tasks.delete(id)
+          count++
+        }
+        return count
+      }),
+    renewLease: (owner, until) =>
+      Effect.sync(() => {
+        leases.set(owner, until)
+      }),
+    dropLease: owner =>
+      Effect.sync(() => {
+        leases.delete(owner)
+      }),
+    inherit: (heir, now) =>
+      Effect.sync(() => {
+        const inherited: Array<TaskRow> = []
+        for (const row of tasks.values()) {
+          if (row.owner === null || !isLeft(row) || lives(row.owner, now)) continue
+          const mine = { ...row, owner: heir }
+          tasks.set(row.id, mine)
+          inherited.push(mine)
+        }
+        return inherited
+      })
+  }
+}

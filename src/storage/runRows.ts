@@ -1,0 +1,65 @@
+/** What stands behind a run store: rows of strings and numbers, and the few things that a database does with them. */
+import type * as Effect from "effect/Effect"
+import type * as Option from "effect/Option"
+
+/** A run as a database keeps it. Times are milliseconds since 1970. @since 0.1.0 @category drivers */
+export interface RunRow {
+  /** Primary key. */
+  readonly runId: string
+  readonly agentId: string
+  readonly threadId: string | null
+  readonly resourceId: string | null
+  /** The text of a JSON value. It is given back as it is, byte for byte. */
+  readonly snapshot: string
+  /** 1 for a run that is saved first, and one more each time that it is saved again. */
+  readonly revision: number
+  /** When it was saved first. */
+  readonly createdAt: number
+  /** When it was saved last. */
+  readonly updatedAt: number
+}
+
+/** What of a run is given to be saved. @since 0.1.0 @category drivers */
+export type NewRunRow = Pick<RunRow, "runId" | "agentId" | "threadId" | "resourceId" | "snapshot">
+
+/** Which runs are asked for: those that match everything that is not `undefined`. @since 0.1.0 @category drivers */
+export interface RunQuery {
+  readonly agentId: string | undefined
+  readonly threadId: string | undefined
+  readonly resourceId: string | undefined
+  readonly offset: number
+  readonly limit: number
+}
+
+/**
+ * What a database does for a run store. It may fail with anything, which becomes the cause of a `StorageError`.
+ *
+ * Each operation is atomic: it is done whole or not at all, also when it is interrupted, and no other sees half of it. Strings
+ * are compared and kept exactly. They are well-formed. Numbers are safe integers, not negative.
+ *
+ * @since 0.1.0
+ * @category drivers
+ */
+export interface Encoded {
+  /**
+   * Compare and set. Without an expected revision: stores the run, as revision 1 with `now` as both of its times, if there
+   * is none of this id. With one: replaces everything but `createdAt` and the place in the list, if the run that is there
+   * has this revision; `now` becomes `updatedAt`, and the revision is one more. The run as it is then; none, and nothing is
+   * changed, otherwise.
+   */
+  readonly save: (
+    run: NewRunRow,
+    expectedRevision: number | undefined,
+    now: number
+  ) => Effect.Effect<Option.Option<RunRow>, unknown>
+  readonly get: (runId: string) => Effect.Effect<Option.Option<RunRow>, unknown>
+  /** Deletes the run, if it has this revision when one is expected. Whether it did. */
+  readonly delete: (runId: string, expectedRevision: number | undefined) => Effect.Effect<boolean, unknown>
+  /**
+   * A page, and how many runs match in all. In the order in which they were saved first, whatever their times say; one that
+   * was deleted and saved anew comes last.
+   */
+  readonly list: (
+    query: RunQuery
+  ) => Effect.Effect<{ readonly rows: ReadonlyArray<RunRow>; readonly total: number }, unknown>
+}

@@ -1,0 +1,232 @@
+/** The store of runs: what its memory driver does as any driver must, and what holds whatever the driver does. */
+import { describe, expect, it } from "@effect/vitest"
+import { Cause, Effect, Exit, FastCheck, Layer, Option } from "effect"
+import * as memoryRuns from "../../src/storage/memoryRuns.js"
+import * as RunStore from "../../src/storage/RunStore.js"
+import * as RunStoreConformance from "../../src/storage/RunStoreConformance.js"
+import type { Encoded, RunRow } from "../../src/storage/runRows.js"
+import { brokenRunDrivers } from "./brokenRunDrivers.js"
+
+const { cases } = RunStoreConformance
+
+const layerOf = (driver: Encoded) => Layer.succeed(RunStore.RunStore, RunStore.make(driver))
+
+/** The first case that a driver does not pass; each has a driver of its own. */
+const firstFailure = (make: () => Encoded) =>
+  Effect.findFirst(cases, ({ run }) =>
+    Effect.map(Effect.exit(Effect.provide(run, layerOf(make()))), Exit.isFailure)
+  )
+
+const run: RunStore.NewRun = { runId: "run-1", agentId: "agent", snapshot: { step: [1, null] } }
+
+const row: RunRow = {
+  runId: "run-1",
+  agentId: "agent",
+  threadId: null,
+  resourceId: null,
+  snapshot: '{"step":[1,null]}',
+  revision: 1,
+  createdAt: 0,
+  updatedAt: 0
+}
+
+describe("the memory driver", () => {
+  for (const { name, run } of cases) {
+    it.live(name, () => Effect.provide(run, RunStore.layerMemory))
+  }
+
+  it.effect("does all of it under a test clock, in one store, at the same time, and again", () =>
+    Effect.forEach([...cases, ...cases], ({ run }) => run, { concurrency: "unbounded", discard: true }).pipe(
+      Effect.provide(RunStore.layerMemory)
+    )
+  )
+
+  it.effect("begins empty with each layer", () =>
+    Effect.gen(function* () {
+      const save = Effect.flatMap(RunStore.RunStore, store =>
+        Effect.zipRight(store.save(run, undefined), store.list())
+      )
+      for (const _ of [1, 2]) {
+        const { total } = yield* Effect.provide(save, Layer.fresh(RunStore.layerMemory))
+        expect(total).toBe(1)
+      }
+    })
+  )
+
+  it.effect("shares nothing with whoever saves and reads", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.RunStore
+      const inner = [1]
+      const saved = Option.getOrThrow(yield* store.save({ ...run, snapshot: { inner } }, undefined))
+      inner.push(2)
+      Object.assign(saved.snapshot ?? {}, { inner: "other" })
+      const found = Option.getOrThrow(yield* store.get("run-1"))
+      expect(found.snapshot).toEqual({ inner: [1] })
+    }).pipe(Effect.provide(RunStore.layerMemory))
+  )
+})
+
+describe("a snapshot", () => {
+  it("of any JSON value comes back as it was", () =>
+    FastCheck.assert(
+      FastCheck.asyncProperty(FastCheck.json(), text =>
+        Effect.gen(function* () {
+          const store = RunStore.make(memoryRuns.make())
+          yield* store.save({ ...run, snapshot: JSON.parse(text) }, undefined)
+          const found = Option.getOrThrow(yield* store.get("run-1"))
+          expect(JSON.stringify(found.snapshot)).toBe(JSON.stringify(JSON.parse(text)))
+        }).pipe(Effect.runPromise)
+      )
+    ))
+
+  it.effect("that is no JSON does not reach the driver", () =>
+    Effect.gen(function* () {
+      const store = RunStore.make(failing(Effect.die("The driver was asked.")))
+      for (const snapshot of [undefined, 2n, () => {}, { at: { deep: 2n } }]) {
+        const error = yield* Effect.flip(store.save(Object.assign({ ...run }, { snapshot }), undefined))
+        expect(error).toMatchObject({ _tag: "StorageError", operation: "RunStore.save" })
+        expect(error.message).toContain('"run-1"')
+        expect(error.cause).toBeInstanceOf(TypeError)
+      }
+    })
+  )
+})
+
+describe("the conformance cases", () => {
+  it("have names of their own", () => {
+    expect(new Set(cases.map(({ name }) => name)).size).toBe(cases.length)
+    expect(cases.length).toBeGreaterThan(12)
+  })
+
+  it.live("pass a driver that answers later", () =>
+    Effect.map(
+      firstFailure(() => {
+        const driver = memoryRuns.make()
+        const later = <A, E>(effect: Effect.Effect<A, E>) =>
+          Effect.yieldNow().pipe(Effect.zipRight(effect), Effect.zipLeft(Effect.yieldNow()))
+        return {
+          save: (...given) => later(driver.save(...given)),
+          get: runId => later(driver.get(runId)),
+          delete: (...given) => later(driver.delete(...given)),
+          list: query => later(driver.list(query))
+        }
+      }),
+      failed => expect(failed).toEqual(Option.none())
+    )
+  )
+
+  it.live.each([...brokenRunDrivers])("fail a driver that %s", ([, make]) =>
+    Effect.map(firstFailure(make), failed => expect(Option.isSome(failed)).toBe(true))
+  )
+})
+
+/** Every operation, and what the driver is asked for it. */
+const operations: Readonly<
+  Record<
+    keyof Encoded,
+    (store: RunStore.RunStore["Type"]) => Effect.Effect<unknown, { readonly _tag: string }>
+  >
+> = {
+  save: store => store.save(run, undefined),
+  get: store => store.get("run-1"),
+  delete: store => store.delete("run-1", 1),
+  list: store => store.list()
+}
+
+const names = ["save", "get", "delete", "list"] as const
+
+const failing = (effect: Effect.Effect<never, unknown>): Encoded => ({
+  save: () => effect,
+  get: () => effect,
+  delete: () => effect,
+  list: () => effect
+})
+
+describe("a driver that", () => {
+  it.effect.each([...names])("fails makes %s fail with a StorageError", name =>
+    Effect.gen(function* () {
+      const cause = new Error("password=secret")
+      const error = yield* Effect.flip(operations[name](RunStore.make(failing(Effect.fail(cause)))))
+      expect(error).toMatchObject({ _tag: "StorageError", operation: `RunStore.${name}` })
+      expect(error).toHaveProperty("cause", cause)
+      expect(JSON.stringify(error)).toContain(`RunStore.${name}`)
+      expect(JSON.stringify(error)).not.toContain("secret")
+    })
+  )
+
+  it.effect.each([...names])("dies makes %s die", name =>
+    Effect.gen(function* () {
+      const defect = new Error("a bug")
+      const exit = yield* Effect.exit(operations[name](RunStore.make(failing(Effect.die(defect)))))
+      expect(Exit.isFailure(exit) && Option.getOrUndefined(Cause.dieOption(exit.cause))).toBe(defect)
+    })
+  )
+
+  it.live.each([...names])("is interrupted is interrupted by %s", name =>
+    Effect.gen(function* () {
+      const asked = yield* Effect.makeLatch()
+      const left = yield* Effect.makeLatch()
+      const hanging = Effect.onInterrupt(Effect.zipRight(asked.open, Effect.never), () => left.open)
+      yield* Effect.raceFirst(operations[name](RunStore.make(failing(hanging))), asked.await)
+      yield* left.await
+    })
+  )
+})
+
+describe("rows that cannot be read", () => {
+  const wrong: ReadonlyArray<readonly [string, Partial<RunRow>]> = [
+    ["a snapshot that is no JSON", { snapshot: "{" }],
+    ["an empty snapshot", { snapshot: "" }],
+    ["no time of creation", { createdAt: Number.NaN }],
+    ["no time of change", { updatedAt: Infinity }],
+    ["no revision", { revision: 0 }],
+    ["half a revision", { revision: 1.5 }]
+  ]
+
+  it.effect.each([...wrong])("fail with a StorageError that names the run: %s", ([, fields]) =>
+    Effect.gen(function* () {
+      const broken = { ...row, ...fields }
+      const store = RunStore.make({
+        ...memoryRuns.make(),
+        save: () => Effect.succeedSome(broken),
+        get: () => Effect.succeedSome(broken),
+        list: () => Effect.succeed({ rows: [{ ...row, runId: "run-0" }, broken], total: 2 })
+      })
+      for (const name of ["save", "get", "list"] as const) {
+        const error = yield* Effect.flip(operations[name](store))
+        expect(error).toMatchObject({ _tag: "StorageError", operation: `RunStore.${name}` })
+        expect(error).toHaveProperty("message", expect.stringContaining('Run "run-1"'))
+        expect(error).toHaveProperty("cause._tag", "ParseError")
+      }
+    })
+  )
+})
+
+describe("what the driver is given", () => {
+  it.effect("are plain rows, the revision that is expected, and the time", () =>
+    Effect.gen(function* () {
+      const driver = memoryRuns.make()
+      const given: Array<unknown> = []
+      const store = RunStore.make({
+        ...driver,
+        save: (...all) => {
+          given.push(all)
+          return driver.save(...all)
+        },
+        list: query => {
+          given.push(query)
+          return driver.list(query)
+        }
+      })
+      yield* store.save(run, undefined)
+      yield* store.save({ ...run, runId: "\ud83d", threadId: "t", resourceId: "r", snapshot: null }, 7)
+      yield* store.list({ threadId: "\ude00", page: 2, perPage: 10 })
+      const { createdAt: _, revision: __, updatedAt: ___, ...plain } = row
+      expect(given).toEqual([
+        [plain, undefined, 0],
+        [{ ...plain, runId: "\ufffd", threadId: "t", resourceId: "r", snapshot: "null" }, 7, 0],
+        { agentId: undefined, threadId: "\ufffd", resourceId: undefined, offset: 20, limit: 10 }
+      ])
+    })
+  )
+})

@@ -1,0 +1,99 @@
+/** The tables: made once, whoever begins at the same moment, and left alone when a newer eddy has made them. */
+
+import { describe, expect, it } from "@effect/vitest"
+import { createClient } from "@libsql/client"
+import { LibSqlStore, PostgresStore } from "eddy"
+import { Effect, Either, type Layer, type Scope } from "effect"
+import { freshFile, freshSchema, postgresUrl, psql } from "../support/databases.js"
+import { type Stores, start } from "../support/sharedDatabase.js"
+import { taskOf } from "../support/taskOf.js"
+
+interface Database {
+  readonly name: string
+  readonly isThere: boolean
+  readonly fresh: Effect.Effect<string, never, Scope.Scope>
+  readonly layer: (url: string) => Layer.Layer<Stores, unknown>
+  /** A statement outside of any store. */
+  readonly execute: (url: string, sql: string) => Effect.Effect<ReadonlyArray<Record<string, unknown>>>
+}
+
+const databases: ReadonlyArray<Database> = [
+  {
+    name: "libSQL",
+    isThere: true,
+    fresh: freshFile,
+    layer: url => LibSqlStore.layer({ url }),
+    execute: (url, sql) =>
+      Effect.promise(async () => {
+        const client = createClient({ url })
+        const { rows } = await client.execute(sql)
+        client.close()
+        return rows.map(row => ({ ...row }))
+      })
+  },
+  {
+    name: "PostgreSQL",
+    isThere: postgresUrl !== undefined,
+    fresh: freshSchema,
+    layer: url => PostgresStore.layer({ url, maxConnections: 2 }),
+    execute: psql
+  }
+]
+
+for (const { execute, fresh, isThere, layer, name } of databases) {
+  describe.skipIf(!isThere)(name, () => {
+    const open = (url: string) => start(layer(url))
+
+    it.scopedLive("makes the tables once, and finds them the next time", () =>
+      Effect.gen(function* () {
+        const url = yield* fresh
+        yield* Effect.scoped(open(url))
+        const before = yield* execute(url, "SELECT * FROM eddy_migrations")
+        expect(before.map(({ version }) => Number(version))).toEqual([1])
+        yield* Effect.scoped(open(url))
+        expect(yield* execute(url, "SELECT * FROM eddy_migrations")).toEqual(before)
+      })
+    )
+
+    it.scopedLive("makes them once when many begin at the same moment", () =>
+      Effect.gen(function* () {
+        const url = yield* fresh
+        const opened = Array.from({ length: 8 }, () => open(url))
+        const processes = yield* Effect.all(opened, { concurrency: "unbounded" })
+        yield* Effect.forEach(processes, ({ tasks }, index) => tasks.create(taskOf(`${index}`), "me"))
+        const versions = yield* execute(url, "SELECT version FROM eddy_migrations")
+        expect(versions.map(({ version }) => Number(version))).toEqual([1])
+      })
+    )
+
+    it.scopedLive("refuses those of a newer version, and leaves them as they are", () =>
+      Effect.gen(function* () {
+        const url = yield* fresh
+        yield* Effect.scoped(open(url))
+        yield* execute(url, "INSERT INTO eddy_migrations (version, applied_at) VALUES (2, 0)")
+        const opened = yield* Effect.either(Effect.scoped(open(url)))
+        expect(Either.getLeft(opened)).toMatchObject({
+          _tag: "Some",
+          value: { _tag: "StorageError", operation: "Storage.migrate" }
+        })
+        expect(Either.match(opened, { onLeft: String, onRight: () => "" })).toContain("version 2")
+        expect(yield* execute(url, "SELECT version FROM eddy_migrations")).toHaveLength(2)
+      })
+    )
+
+    it.scopedLive("undoes a version that fails, and says so", () =>
+      Effect.gen(function* () {
+        const url = yield* fresh
+        // Somebody else's table of the name of one that is made late.
+        yield* execute(url, "CREATE TABLE eddy_runs (something TEXT)")
+        const opened = yield* Effect.either(Effect.scoped(open(url)))
+        expect(Either.getLeft(opened)).toMatchObject({
+          _tag: "Some",
+          value: { operation: "Storage.migrate" }
+        })
+        yield* execute(url, "DROP TABLE eddy_runs")
+        yield* Effect.scoped(open(url))
+      })
+    )
+  })
+}
