@@ -4,10 +4,16 @@
  *
  * @since 0.1.0
  */
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { ToolDefinition } from "../model/ModelPort.js"
-import { InvalidConfiguration, InvalidToolArguments, InvalidToolOutput } from "../protocol/Errors.js"
+import {
+  InvalidConfiguration,
+  InvalidResumeData,
+  InvalidToolArguments,
+  InvalidToolOutput
+} from "../protocol/Errors.js"
+import { type BackgroundOptions, type BackgroundSettings, backgroundOf, milliseconds } from "./background.js"
 import type { ToolContext } from "./ToolContext.js"
 import * as ToolSchema from "./ToolSchema.js"
 
@@ -34,8 +40,16 @@ export interface Tool<out Name extends string = string, out R = never> {
    * `InvalidToolOutput`, or what the tool fails with. `undefined`: the client executes this tool.
    */
   readonly call: ((args: unknown, context: ToolContext) => Effect.Effect<unknown, unknown, R>) | undefined
-  /** Milliseconds that a call may take; `undefined`: any time. */
+  /** Checks arguments as `call` does, and executes nothing. */
+  readonly check: (args: unknown) => Effect.Effect<void, InvalidToolArguments>
+  /** Checks and reads what a suspended call is resumed with. */
+  readonly readResumeData: (data: unknown) => Effect.Effect<unknown, InvalidResumeData>
+  /** Milliseconds that a call may take; `undefined`: any time. In the background `background` says it. */
   readonly timeout: number | undefined
+  /** How it runs in the background; `undefined`: only when the agent says so. */
+  readonly background: BackgroundSettings | undefined
+  /** Other names by which an agent's settings may speak of it. */
+  readonly aliases: ReadonlyArray<string>
   /** What the model is told of an output instead of the output itself. */
   readonly toModelOutput: ((output: unknown) => Effect.Effect<unknown, unknown>) | undefined
 }
@@ -59,6 +73,8 @@ export type Requirements<T> = T extends Tool<string, infer R> ? R : never
  * - `timeout`: how long a call may take; a number is milliseconds. One that takes longer is interrupted and fails with
  *   `ToolTimedOut`. Default: any time.
  * - `toModelOutput`: what the model is told of an output, in place of what the stream shows.
+ * - `background`: how it runs in the background, beside the conversation. Default: it does not.
+ * - `resume`: what a suspended call must be resumed with, as a schema. Without it any value goes.
  *
  * @since 0.1.0
  * @category models
@@ -72,18 +88,44 @@ export interface Options<Input extends ToolSchema.Source, Success extends ToolSc
   readonly toModelOutput?: (
     output: ToolSchema.Shown<Success, NoInfer<A>>
   ) => unknown | Effect.Effect<unknown, unknown>
+  readonly background?: BackgroundOptions
+  readonly resume?: ToolSchema.Source
 }
 
 const namePattern = /^[A-Za-z0-9_-]{1,128}$/
 
+const makeRead =
+  <A>(name: string, input: ToolSchema.ToolSchema<A>) =>
+  (args: unknown): Effect.Effect<A, InvalidToolArguments> =>
+    Effect.mapError(
+      input.decode(args),
+      ({ message }) =>
+        new InvalidToolArguments({
+          toolName: name,
+          message: `Invalid arguments for tool "${name}": ${message}`
+        })
+    )
+
+const makeReadResumeData =
+  (name: string, resume: ToolSchema.ToolSchema<unknown> | undefined) =>
+  (data: unknown): Effect.Effect<unknown, InvalidResumeData> =>
+    resume === undefined
+      ? Effect.succeed(data)
+      : Effect.mapError(
+          resume.decode(data),
+          ({ message }) =>
+            new InvalidResumeData({
+              toolName: name,
+              message: `Tool "${name}" cannot be resumed with this: ${message}`
+            })
+        )
+
 const makeCall = <A, E, R>(
   name: string,
-  input: ToolSchema.ToolSchema<A>,
+  read: (args: unknown) => Effect.Effect<A, InvalidToolArguments>,
   success: ToolSchema.ToolSchema<unknown> | undefined,
   execute: (input: A, context: ToolContext) => Effect.Effect<unknown, E, R>
 ) => {
-  const wrongArguments = ({ message }: ToolSchema.InvalidValue) =>
-    new InvalidToolArguments({ toolName: name, message: `Invalid arguments for tool "${name}": ${message}` })
   const wrongOutput = ({ message }: ToolSchema.InvalidValue) =>
     new InvalidToolOutput({ toolName: name, message: `Tool "${name}" returned a wrong output: ${message}` })
   const checked = (value: unknown) =>
@@ -92,26 +134,10 @@ const makeCall = <A, E, R>(
       ? Effect.succeed(value)
       : Effect.mapError(success.encode(value), wrongOutput)
   return (args: unknown, context: ToolContext): Effect.Effect<unknown, unknown, R> => {
-    const executed = Effect.flatMap(Effect.mapError(input.decode(args), wrongArguments), decoded =>
-      execute(decoded, context)
-    )
+    const executed = Effect.flatMap(read(args), decoded => execute(decoded, context))
     return success === undefined ? executed : Effect.flatMap(executed, checked)
   }
 }
-
-/** A time limit in milliseconds. Throws `InvalidConfiguration`, which names `field`, when it is none. @since 0.1.0 @category conversions */
-export const milliseconds = (field: string, limit: Duration.DurationInput): number => {
-  const duration = Duration.decodeUnknown(limit)
-  const millis = duration._tag === "Some" ? Duration.toMillis(duration.value) : Number.NaN
-  if (millis > 0 && millis <= longestTimer) return millis
-  throw new InvalidConfiguration({
-    field,
-    message: `\`${field}\` is ${String(limit)}. Give a time above 0 and below 24 days: milliseconds, or a text such as "30 seconds".`
-  })
-}
-
-/** Timers of the platform count in 32 bits, and fire at once beyond them. */
-const longestTimer = 2 ** 31 - 1
 
 /** What a function that throws dies with is told as any other failure of the call. */
 const effectOf =
@@ -153,7 +179,14 @@ export const make = <
   const input = ToolSchema.input(options.input, `${name}.input`)
   const success =
     options.success === undefined ? undefined : ToolSchema.output(options.success, `${name}.success`)
-  const { description, execute, timeout, toModelOutput } = options
+  const { background, description, execute, resume, timeout, toModelOutput } = options
+  if (background?.enabled === true && execute === undefined) {
+    throw new InvalidConfiguration({
+      field: "background.enabled",
+      message: `Tool "${name}" is executed by the client, which no background task can do. Give it \`execute\`, or leave \`background\` out.`
+    })
+  }
+  const read = makeRead(name, input)
   return {
     [TypeId]: TypeId,
     name,
@@ -162,8 +195,15 @@ export const make = <
       ...(description === undefined ? {} : { description }),
       inputSchema: input.jsonSchema
     },
-    call: execute === undefined ? undefined : makeCall(name, input, success, execute),
+    call: execute === undefined ? undefined : makeCall(name, read, success, execute),
+    check: args => Effect.asVoid(read(args)),
+    readResumeData: makeReadResumeData(
+      name,
+      resume === undefined ? undefined : ToolSchema.output(resume, `${name}.resume`)
+    ),
     timeout: timeout === undefined ? undefined : milliseconds("timeout", timeout),
+    background: background === undefined ? undefined : backgroundOf(background),
+    aliases: [],
     // What the call gives is what the schema or `execute` says; see `Shown`.
     toModelOutput:
       toModelOutput === undefined ? undefined : effectOf(toModelOutput as (output: unknown) => unknown)

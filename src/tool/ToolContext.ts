@@ -32,8 +32,21 @@ export interface ToolContext {
   readonly requestContext: RequestContext
   /** The prompt that the model answered with this call. */
   readonly messages: ReadonlyArray<Message>
-  /** Fires when the call is interrupted: its run was aborted or timed out, or the call itself did. */
+  /**
+   * Fires when the call is interrupted: it took too long, or its run was aborted. Of a call in the background: the task took
+   * too long or was cancelled; the run that dispatched it has no say.
+   */
   readonly abortSignal: AbortSignal
+  /** The task that the call is, when it runs in the background. */
+  readonly taskId: string | undefined
+  /** What the call was resumed with, after it had suspended; `undefined` in its first run. */
+  readonly resumeData: unknown
+  /**
+   * Lays the call aside until somebody resumes it: it is stored with `data`, its slot is free, and time does not run. Does not
+   * come back: when it is resumed, the tool is executed again from its start, with `resumeData`. Only calls in the background
+   * can be suspended; any other dies.
+   */
+  readonly suspend: (data?: unknown) => Effect.Effect<never>
   /**
    * Puts a `tool-output` chunk on the stream at once, in the order of writing, and waits as long as readers hold the run.
    * After the call has ended it does nothing.

@@ -18,6 +18,9 @@ const context: ToolContext = {
   requestContext: new Map(),
   messages: [],
   abortSignal: new AbortController().signal,
+  taskId: undefined,
+  resumeData: undefined,
+  suspend: () => Effect.never,
   write: () => Effect.void,
   writeData: () => Effect.void
 }

@@ -1,0 +1,290 @@
+/** The manager of background tasks, as agents and both faces see it. */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as Runtime from "effect/Runtime"
+import type * as Scope from "effect/Scope"
+import { type StorageError, type TaskNotFound, TaskRejected } from "../protocol/Errors.js"
+import { IdGenerator } from "../protocol/Id.js"
+import type { ToolResultPart } from "../protocol/Message.js"
+import type { Task } from "../protocol/Task.js"
+import * as TaskStore from "../storage/TaskStore.js"
+import { ThreadStore } from "../storage/ThreadStore.js"
+import { bounded, type Core, detached, Executors, now, persisted } from "./core.js"
+import * as Deciding from "./deciding.js"
+import type { Executor } from "./Executor.js"
+import { type Acknowledged, Entry } from "./entry.js"
+import { Fibers } from "./fibers.js"
+import { type Happening, type Hearing, Hub, matches, type Take, type TaskFilter } from "./hub.js"
+import { beginNow, enqueue } from "./running.js"
+import type { Settings } from "./settings.js"
+import { acknowledge } from "./settling.js"
+import { shutDown } from "./shuttingDown.js"
+import { Slots } from "./slots.js"
+import { adopt, cleanUp, recover, renew, upkeep } from "./upkeep.js"
+
+/** A call that is to run in the background. */
+export type NewTask = Pick<
+  Task,
+  | "toolName"
+  | "toolCallId"
+  | "args"
+  | "agentId"
+  | "threadId"
+  | "resourceId"
+  | "runId"
+  | "maxRetries"
+  | "timeoutMs"
+>
+
+/** A task that was dispatched, for the run that did it. */
+export interface Dispatched {
+  readonly taskId: string
+  /** The task as it is now. */
+  readonly task: () => Task
+  /** What the conversation is to hold in place of the acknowledgement, once the task has settled. */
+  readonly outcome: () => ToolResultPart | undefined
+  /** Calls back when it settles; at once when it has. Returns how to forget it. */
+  readonly onSettled: (listener: () => void) => () => void
+  /** The acknowledgement is in the thread. Done when the outcome has taken its place, if there is one. */
+  readonly stored: Effect.Effect<void>
+  /** The run is over and has not stored it. */
+  readonly lost: Effect.Effect<void>
+}
+
+/** Tasks that are on their way in this process, and what happens next. */
+export interface Watch {
+  /** Pending and running ones that match, at the moment from which on `take` tells. */
+  readonly active: ReadonlyArray<Task>
+  /** Waits for it. Is interrupted when the manager ends. */
+  readonly take: Take
+  /** The same; `undefined` when the manager has ended. */
+  readonly next: Hearing<unknown>["next"]
+}
+
+export interface ManagerService {
+  readonly settings: Settings
+  /**
+   * Dispatches a call: when this is done, the task is stored. `undefined`: there is no slot, and the call is to run in the
+   * foreground.
+   */
+  readonly dispatch: (
+    task: NewTask,
+    executor: Executor
+  ) => Effect.Effect<Dispatched | undefined, TaskRejected | StorageError>
+  /** Says who runs the tools of an agent, also those of tasks that another process left behind. */
+  readonly register: (agentId: string, executors: ReadonlyMap<string, Executor>) => Effect.Effect<void>
+  /** The same for one task. */
+  readonly registerTaskContext: (taskId: string, executor: Executor) => Effect.Effect<void>
+  readonly watch: (filter: TaskFilter) => Effect.Effect<Watch, never, Scope.Scope>
+  readonly get: (id: string) => Effect.Effect<Option.Option<Task>, StorageError>
+  readonly list: (options?: TaskStore.ListOptions) => Effect.Effect<TaskStore.TaskPage, StorageError>
+  readonly resume: (id: string, data?: unknown) => Effect.Effect<Task, Deciding.ResumeError>
+  readonly cancel: (id: string) => Effect.Effect<Task, Deciding.CancelError>
+  readonly settled: (id: string) => Effect.Effect<Task, TaskNotFound | StorageError>
+  readonly cleanUp: Effect.Effect<number, StorageError>
+  readonly shutdown: Effect.Effect<void>
+  /** Until-idle streams by what they are about: the one that came last has it. */
+  readonly idleScopes: Map<string, () => void>
+  /** Tasks of this process that are pending, running, or settled and not told yet, and that are wanted. */
+  readonly active: (isWanted: (task: Task) => boolean) => ReadonlyArray<Task>
+  /** Calls back at once with everything that happens to tasks. It must be quick, and must not throw. Returns how to end that. */
+  readonly listen: (listener: (happening: Happening) => void) => () => void
+}
+
+/** The manager, where there is one. */
+export class TaskManager extends Context.Tag("eddy/TaskManager")<TaskManager, ManagerService>() {}
+
+const closed = (toolName: string, agentId: string): TaskRejected =>
+  new TaskRejected({
+    toolName,
+    agentId,
+    message: `Tool "${toolName}" was not started in the background: the manager of background tasks is shut down.`
+  })
+
+const rejected = (toolName: string, agentId: string): TaskRejected =>
+  new TaskRejected({
+    toolName,
+    agentId,
+    message: `Tool "${toolName}" was not started in the background: too many tasks are running. Try it again later.`
+  })
+
+const dispatched = (core: Core, entry: Entry): Dispatched => ({
+  taskId: entry.task.id,
+  task: () => entry.task,
+  outcome: () => entry.part,
+  onSettled: listener => entry.onSettled(listener),
+  stored: acknowledge(core, entry, "stored"),
+  lost: acknowledge(core, entry, "lost")
+})
+
+/** A task that could not be stored may be stored all the same: it must not be run by the next process. */
+const abandon = (core: Core, { task }: Entry): Effect.Effect<void> =>
+  Effect.flatMap(now, completedAt => {
+    const change = { status: "cancelled", completedAt, isDelivered: true } as const
+    const expected = { statuses: ["pending"] as const, owner: core.owner }
+    const isGone = persisted(core, task.id, core.store.update(task.id, expected, change), () => true)
+    return Effect.catchAll(isGone, error => Effect.logWarning(error.message, error))
+  })
+
+/** Stores a new task; whoever gives up waiting does not leave half of one. */
+const create = (core: Core, entry: Entry): Effect.Effect<void, StorageError> =>
+  Effect.matchEffect(bounded(core, "TaskStore.create", core.store.create(entry.task, core.owner)), {
+    onFailure: error => {
+      core.entries.delete(entry.task.id)
+      core.fork(abandon(core, entry))
+      return Effect.fail(error)
+    },
+    onSuccess: () => {
+      entry.isCreated = true
+      return Effect.void
+    }
+  })
+
+/** In the order in which they were stored. */
+const dispatchQueued = (core: Core, entry: Entry): Effect.Effect<boolean, StorageError> =>
+  detached(
+    core,
+    Effect.map(create(core, entry), () => {
+      enqueue(core, entry)
+      return true
+    })
+  )
+
+/** Takes the slot first; whether there was one. */
+const dispatchNow = (core: Core, entry: Entry): Effect.Effect<boolean, StorageError> =>
+  Effect.async(resume => {
+    const storing = Effect.match(create(core, entry), {
+      onFailure: error => {
+        resume(Effect.fail(error))
+        return false
+      },
+      onSuccess: () => {
+        resume(Effect.succeed(true))
+        return true
+      }
+    })
+    if (beginNow(core, entry, storing)) return
+    core.entries.delete(entry.task.id)
+    resume(Effect.succeed(false))
+  })
+
+const dispatch = Effect.fnUntraced(function* (core: Core, id: string, given: NewTask, executor: Executor) {
+  const { agentId, threadId, toolName } = given
+  if (core.isClosing) return yield* closed(toolName, agentId)
+  const createdAt = yield* now
+  const task: Task = { ...given, id, status: "pending", createdAt, attempt: 0 }
+  const acknowledged: Acknowledged = threadId === undefined ? "absent" : "open"
+  const entry = new Entry(task, executor, acknowledged)
+  core.entries.set(id, entry)
+  const { backpressure } = core.settings
+  const storing = backpressure === "queue" ? dispatchQueued(core, entry) : dispatchNow(core, entry)
+  // A run that is stopped meanwhile stores no acknowledgement.
+  if (yield* Effect.onInterrupt(storing, () => acknowledge(core, entry, "lost")))
+    return dispatched(core, entry)
+  return backpressure === "reject" ? yield* rejected(toolName, agentId) : undefined
+})
+
+const isActive = ({ isCreated, isForeign, isSettled, task }: Entry): boolean =>
+  isCreated && !isSettled && !isForeign && (task.status === "pending" || task.status === "running")
+
+/** As long as nobody was told of its end, a task is not done with. */
+const isGoing = ({ isCreated, isForeign, isTold, task }: Entry): boolean =>
+  isCreated && !isTold && !isForeign && task.status !== "suspended"
+
+const activeOf = (core: Core, filter: TaskFilter): ReadonlyArray<Task> =>
+  Array.from(core.entries.values()).flatMap(entry =>
+    isActive(entry) && matches(filter, entry.task) ? [entry.task] : []
+  )
+
+/**
+ * Does something once, in a fiber of its own, and waits for it: whoever gives up waiting, or is interrupted by it, does not keep
+ * it from being done.
+ */
+const once = (effect: Effect.Effect<void>): Effect.Effect<Effect.Effect<void>> =>
+  Effect.map(Effect.runtime<never>(), runtime => {
+    let fiber: Fiber.RuntimeFiber<void> | undefined
+    return Effect.suspend(() => {
+      fiber ??= Runtime.runFork(runtime)(effect)
+      return Effect.asVoid(Fiber.await(fiber))
+    })
+  })
+
+/**
+ * Makes a manager. Its tasks end with the scope: running ones get their grace period. Fails when the store does.
+ */
+export const make = Effect.fnUntraced(function* (settings: Settings, executors: Executors = new Executors()) {
+  const store = yield* TaskStore.TaskStore
+  const threads = yield* ThreadStore
+  const ids = yield* IdGenerator
+  const fibers = yield* Fibers.make
+  const { fork } = fibers
+  const hub = new Hub(fork)
+  const core: Core = {
+    settings,
+    store,
+    threads,
+    hub,
+    slots: new Slots(fibers.start, settings.globalConcurrency, fork),
+    executors,
+    owner: ids.next("owner"),
+    fork,
+    start: fibers.start,
+    finished: fibers.finished,
+    isOver: fibers.isOver,
+    entries: new Map(),
+    orphans: new Set(),
+    stopUpkeep: Effect.void,
+    isClosing: false
+  }
+  const ending = yield* once(
+    shutDown(core).pipe(Effect.zipRight(fibers.close), Effect.zipRight(Effect.sync(() => hub.close())))
+  )
+  yield* Effect.addFinalizer(() => ending)
+  yield* renew(core)
+  yield* recover(core)
+  core.stopUpkeep = Effect.asVoid(Fiber.interrupt(fork(upkeep(core))))
+  const service: ManagerService = {
+    settings,
+    dispatch: (task, executor) => Effect.suspend(() => dispatch(core, ids.next("task"), task, executor)),
+    register: (agentId, known) =>
+      Effect.suspend(() => {
+        for (const [toolName, executor] of known) executors.add(agentId, toolName, executor)
+        return core.orphans.size === 0 ? Effect.void : adopt(core)
+      }),
+    registerTaskContext: (taskId, executor) =>
+      Effect.suspend(() => {
+        executors.addForTask(taskId, executor)
+        return core.orphans.size === 0 ? Effect.void : adopt(core)
+      }),
+    watch: filter =>
+      Effect.map(
+        hub.subscribe(() => activeOf(core, filter), filter),
+        ({ next, seen }) => ({
+          active: seen,
+          next,
+          take: Effect.flatMap(next, happenings =>
+            happenings === undefined ? Effect.interrupt : Effect.succeed(happenings)
+          )
+        })
+      ),
+    get: id =>
+      Effect.map(bounded(core, "TaskStore.get", store.get(id)), found =>
+        Option.map(found, ({ task }) => task)
+      ),
+    list: options => bounded(core, "TaskStore.list", store.list(options)),
+    resume: (id, data) => Deciding.resume(core, id, data),
+    cancel: id => Deciding.cancel(core, id),
+    settled: id => Deciding.settled(core, id),
+    cleanUp: cleanUp(core),
+    shutdown: ending,
+    idleScopes: new Map(),
+    active: isWanted =>
+      Array.from(core.entries.values()).flatMap(entry =>
+        isGoing(entry) && isWanted(entry.task) ? [entry.task] : []
+      ),
+    listen: listener => hub.listen(listener)
+  }
+  return service
+})

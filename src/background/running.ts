@@ -1,0 +1,233 @@
+/** A task on its way: from the queue into a slot, through its attempts, aside when it suspends, and to its end. */
+import * as Cause from "effect/Cause"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as FiberId from "effect/FiberId"
+import * as Option from "effect/Option"
+import { messageOf, toJson } from "../protocol/safeJson.js"
+import { attemptsAreLeft, type TaskEvent } from "../protocol/Task.js"
+import { type AttemptEnd, attempt } from "./attempt.js"
+import { agreedOrDone, type Core, executorNotFound, now, persisted, update } from "./core.js"
+import type { Entry } from "./entry.js"
+import { pacing } from "./retrying.js"
+import { settle } from "./settling.js"
+import type { Work } from "./slots.js"
+import { runningChunk, suspendedChunk } from "./taskChunks.js"
+import { Throttle } from "./throttle.js"
+
+const limitOf = (core: Core, entry: Entry): number =>
+  entry.executor?.concurrency ?? core.settings.perAgentConcurrency
+
+/** Puts a task into the queue; it begins when there is a slot. */
+export const enqueue = (core: Core, entry: Entry): void => {
+  entry.isWaiting = true
+  core.slots.enqueue(entry.task.agentId, limitOf(core, entry), workOf(core, entry))
+}
+
+/** Begins a task now, if there is a slot; whether there was. `first` comes before, in the slot, and once. */
+export const beginNow = (core: Core, entry: Entry, first: Effect.Effect<boolean>): boolean => {
+  const work = workOf(core, entry)
+  const begin = Effect.suspend(() =>
+    entry.isCreated ? work : Effect.flatMap(first, isReady => (isReady ? work : nothing))
+  )
+  return core.slots.begin(entry.task.agentId, limitOf(core, entry), begin)
+}
+
+const nothing: Effect.Effect<Effect.Effect<void>> = Effect.succeed(Effect.void)
+
+const workOf = (core: Core, entry: Entry): Work => {
+  const ticket = entry.nextTicket()
+  return Effect.suspend(() => {
+    // It was queued again since, or is not to be begun any more.
+    if (entry.ticket !== ticket || entry.isSettled || entry.isForeign || core.isClosing) return nothing
+    if (entry.task.status === "suspended") return nothing
+    entry.isWaiting = false
+    if (entry.task.status === "running" && !entry.isRetry) return perform(core, entry)
+    return Effect.matchEffect(entry.changing(claim(core, entry)), {
+      onFailure: error => {
+        entry.isWaiting = true
+        entry.isUnsure = true
+        return Effect.as(
+          Effect.logWarning(`Task ${entry.task.id} did not begin: ${error.message}`, error),
+          undefined
+        )
+      },
+      onSuccess: isOurs => {
+        entry.isUnsure = false
+        if (isOurs) return perform(core, entry)
+        // Cancelled, or taken over by another process: upkeep finds out, unless whoever did it has told already.
+        entry.isForeign = !entry.isSettled
+        return nothing
+      }
+    })
+  })
+}
+
+/** Makes a pending task a running one, or begins the next attempt of one that runs. Whether the store agreed. */
+const claim = Effect.fnUntraced(function* (core: Core, entry: Entry) {
+  const at = yield* now
+  const { owner, store } = core
+  const { id, status } = entry.task
+  const next = entry.task.attempt + 1
+  const change = store.update(
+    id,
+    { statuses: [status], owner },
+    { status: "running", startedAt: at, attempt: next }
+  )
+  const isClaimed = entry.isUnsure
+    ? yield* agreedOrDone(
+        core,
+        id,
+        change,
+        stored => stored.owner === owner && stored.task.status === "running" && stored.task.attempt === next
+      )
+    : yield* update(core, change)
+  if (!isClaimed || entry.isSettled) return false
+  if (entry.isRetry) {
+    entry.isRetry = false
+    entry.task = { ...entry.task, startedAt: at, attempt: next }
+  } else {
+    entry.apply({ _tag: "Started", at })
+    core.hub.tell(entry.task, runningChunk)
+  }
+  return true
+})
+
+/** One attempt, in the slot; what comes of it follows when the slot is free. */
+const perform = (core: Core, entry: Entry): Effect.Effect<Effect.Effect<void>> => {
+  const { executor } = entry
+  // A listener of the event may have cancelled it.
+  if (entry.isSettled) return nothing
+  if (executor === undefined) {
+    return Effect.succeed(fail(core, entry, executorNotFound(entry.task).message))
+  }
+  const throttle = new Throttle(core, entry)
+  entry.flush = () => throttle.flush()
+  const run = (data: unknown) => attempt(core.fork, entry, executor, data, output => throttle.write(output))
+  const done = (end: AttemptEnd): Effect.Effect<void> => {
+    throttle.flush()
+    entry.flush = undefined
+    return after(core, entry, end)
+  }
+  if (Option.isNone(entry.resumeData)) return Effect.map(run(undefined), done)
+  return Effect.matchCauseEffect(executor.readResumeData(entry.resumeData.value), {
+    onFailure: cause => Effect.succeed(fail(core, entry, messageOf(Cause.squash(cause)))),
+    onSuccess: data => Effect.map(run(data), done)
+  })
+}
+
+const logged = (effect: Effect.Effect<unknown, { readonly message: string }>): Effect.Effect<void> =>
+  Effect.catchAll(Effect.asVoid(effect), error => Effect.logError(error.message, error))
+
+const fail = (core: Core, entry: Entry, message: string): Effect.Effect<void> =>
+  logged(Effect.flatMap(now, at => settle(core, entry, { _tag: "Failed", at, message }, undefined)))
+
+const after = (core: Core, entry: Entry, end: AttemptEnd): Effect.Effect<void> => {
+  switch (end._tag) {
+    case "Done": {
+      const { told, value } = end.executed
+      const result = toJson(value)
+      return logged(Effect.flatMap(now, at => settle(core, entry, { _tag: "Completed", at, result }, told)))
+    }
+    case "Failed": {
+      const message = messageOf(end.error)
+      return again(core, entry, end.error, at => ({ _tag: "Failed", at, message }))
+    }
+    case "TimedOut": {
+      const message = `The tool took longer than its ${end.milliseconds} ms and was stopped.`
+      const error = new DOMException(message, "TimeoutError")
+      return again(core, entry, error, at => ({ _tag: "TimedOut", at, message }))
+    }
+    case "Suspended":
+      return logged(suspend(core, entry, end.data))
+    case "Stopped":
+      return Effect.void
+  }
+}
+
+type FailureEvent = Extract<TaskEvent, { readonly _tag: "Failed" | "TimedOut" }>
+
+/** Tries again, after a while, or says that it failed. */
+const again = (
+  core: Core,
+  entry: Entry,
+  error: unknown,
+  event: (at: Date) => FailureEvent
+): Effect.Effect<void> => {
+  const paced = Effect.gen(function* () {
+    entry.pacing ??= yield* pacing(core.settings.retry)
+    return yield* entry.pacing(entry.task, error)
+  })
+  return Effect.suspend(() => {
+    entry.isWaiting = true
+    // There is no next attempt here: the next process makes it.
+    if (core.isClosing && attemptsAreLeft(entry.task)) return Effect.void
+    return Effect.flatMap(untilStopped(core, entry, paced), isWorthIt => {
+      if (isWorthIt === undefined || entry.isSettled) return Effect.void
+      if (!isWorthIt) {
+        entry.isWaiting = false
+        return logged(Effect.flatMap(now, at => settle(core, entry, event(at), undefined)))
+      }
+      entry.isRetry = true
+      enqueue(core, entry)
+      return Effect.void
+    })
+  })
+}
+
+/** Waits for something, unless the task is stopped meanwhile: then `undefined`. */
+const untilStopped = <A>(core: Core, entry: Entry, effect: Effect.Effect<A>): Effect.Effect<A | undefined> =>
+  Effect.async(resume => {
+    const fiber = core.fork(effect)
+    entry.stop = () => {
+      entry.stop = undefined
+      fiber.unsafeInterruptAsFork(FiberId.none)
+      resume(Effect.succeed(undefined))
+    }
+    fiber.addObserver(exit => {
+      entry.stop = undefined
+      resume(exit)
+    })
+  })
+
+/** Stored first, then told: whoever hears of it may resume it at once. */
+const suspend = Effect.fnUntraced(function* (core: Core, entry: Entry, data: ReturnType<typeof toJson>) {
+  const at = yield* now
+  const { owner, store } = core
+  const { id } = entry.task
+  const isAgreed = yield* entry.changing(
+    persisted(
+      core,
+      id,
+      store.update(
+        id,
+        { statuses: ["running"], owner },
+        { status: "suspended", suspension: Option.some({ at, data }), owner: null }
+      ),
+      ({ task }) => task.status === "suspended" && task.suspendedAt?.getTime() === at.getTime()
+    )
+  )
+  if (!isAgreed || entry.isSettled || !entry.apply({ _tag: "Suspended", at, suspendData: data })) return
+  entry.resumeData = Option.none()
+  yield* park(core, entry)
+  core.hub.tell(entry.task, suspendedChunk)
+})
+
+/** Waits for the decision in a fiber that has no slot. */
+const park = Effect.fnUntraced(function* (core: Core, entry: Entry) {
+  const parked = yield* Deferred.make<void>()
+  entry.parked = parked
+  const waiting = Effect.zipRight(
+    Deferred.await(parked),
+    Effect.sync(() => {
+      entry.parked = undefined
+      enqueue(core, entry)
+    })
+  )
+  const fiber = core.fork(waiting)
+  entry.stop = () => {
+    entry.stop = undefined
+    entry.parked = undefined
+    fiber.unsafeInterruptAsFork(FiberId.none)
+  }
+})

@@ -1,0 +1,240 @@
+/** What a manager does all the time: says that it lives, takes over what the dead have left, cleans up. */
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { attemptsAreLeft, isSettled, type Task, type TaskStatus, transition } from "../protocol/Task.js"
+import type { StoredTask } from "../storage/TaskStore.js"
+import { bounded, type Core, now, persisted } from "./core.js"
+import { goOn, letGo } from "./deciding.js"
+import { Entry } from "./entry.js"
+import { enqueue } from "./running.js"
+import { announce, deliver, settle } from "./settling.js"
+
+/** The clock of the platform, whose timers keep a process from ending. */
+const platformClock = Object.getPrototypeOf(Clock.make())
+
+/**
+ * Waits, and lets the process end meanwhile: nobody waits for upkeep. A clock that is not the platform's, a test's for one, is
+ * asked as any other.
+ */
+const idle = (milliseconds: number): Effect.Effect<void> =>
+  Effect.flatMap(Effect.clock, clock =>
+    Object.getPrototypeOf(clock) === platformClock
+      ? Effect.async<void>(resume => {
+          const timer = setTimeout(() => resume(Effect.void), milliseconds)
+          if (typeof timer === "object") timer.unref()
+          return Effect.sync(() => clearTimeout(timer))
+        })
+      : clock.sleep(Duration.millis(milliseconds))
+  )
+
+/** Does something, and again after each pause. What fails is logged, and done again. */
+const every = (
+  milliseconds: number,
+  what: string,
+  effect: Effect.Effect<unknown, { readonly message: string }>
+): Effect.Effect<never> =>
+  Effect.forever(
+    Effect.zipRight(
+      idle(milliseconds),
+      Effect.catchAllCause(effect, cause =>
+        Effect.logWarning(`${what} failed and is done again later.`, cause)
+      )
+    )
+  )
+
+/** Says that this process lives. Asked in vain, it is asked again before the lease ends. */
+export const renew = (core: Core) =>
+  Effect.flatMap(now, at =>
+    bounded(
+      core,
+      "TaskStore.renewLease",
+      core.store.renewLease(core.owner, new Date(at.getTime() + core.settings.leaseMs)),
+      beatOf(core)
+    )
+  )
+
+/** How often a process is heard of. */
+const beatOf = ({ settings }: Core): number => settings.leaseMs / 3
+
+const diedWithoutAttempts =
+  "The process that ran the task ended before the task did, and the task has no attempts left."
+
+/** What this process holds of a task that it has taken over. It may have held it before, and have listeners. */
+const inheritedEntry = (core: Core, { resumeData, task }: StoredTask): Entry => {
+  const known = core.entries.get(task.id)
+  const acknowledged = task.threadId === undefined ? "absent" : "lost"
+  const entry = known ?? new Entry(task, undefined, acknowledged)
+  entry.executor ??= core.executors.find(task)
+  entry.task = task
+  entry.resumeData = resumeData
+  entry.isCreated = true
+  entry.isForeign = false
+  entry.isRetry = false
+  core.entries.set(task.id, entry)
+  return entry
+}
+
+/** Goes on with a task that was left behind. */
+const takeOver = Effect.fnUntraced(function* (core: Core, stored: StoredTask) {
+  const { task } = stored
+  const known = core.entries.get(task.id)
+  // This process has it already: its own lease had ended.
+  if (known !== undefined && !known.isForeign) return
+  const entry = inheritedEntry(core, stored)
+  if (isSettled(task.status)) {
+    // Whoever settled it has told everybody but the thread.
+    entry.settle(task, undefined)
+    entry.isTold = true
+    return yield* deliver(core, entry)
+  }
+  if (task.status === "running") {
+    if (!attemptsAreLeft(task)) {
+      const at = yield* now
+      yield* settle(core, entry, { _tag: "Failed", at, message: diedWithoutAttempts }, undefined)
+      return
+    }
+    const { owner, store } = core
+    const isAgreed = yield* entry.changing(
+      persisted(
+        core,
+        task.id,
+        store.update(task.id, { statuses: ["running"], owner }, { status: "pending" }),
+        present => present.task.status === "pending" && present.owner === owner
+      )
+    )
+    if (!isAgreed || !entry.apply({ _tag: "Recovered" })) return
+  }
+  yield* ready(core, entry)
+})
+
+/** Puts a pending task into the queue, as soon as somebody can run it. */
+const ready = (core: Core, entry: Entry): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    entry.executor ??= core.executors.find(entry.task)
+    if (entry.executor !== undefined) {
+      core.orphans.delete(entry)
+      enqueue(core, entry)
+      return Effect.void
+    }
+    if (core.orphans.has(entry)) return Effect.void
+    core.orphans.add(entry)
+    const { agentId, id, toolName } = entry.task
+    return Effect.logWarning(
+      `Task ${id} waits for agent "${agentId}" with its tool "${toolName}": nobody in this process can run it yet.`
+    )
+  })
+
+/** Somebody new can run tasks: those that waited for it go into the queue. */
+export const adopt = (core: Core): Effect.Effect<void> =>
+  Effect.forEach([...core.orphans], entry => ready(core, entry), { discard: true })
+
+/** Takes over what processes that are no more have left: asks for it, and goes on with it in a fiber of the manager. */
+export const recover = Effect.fnUntraced(function* (core: Core) {
+  if (!core.settings.recoverOnStart) return
+  const at = yield* now
+  const inherited = yield* bounded(core, "TaskStore.inherit", core.store.inherit(core.owner, at))
+  if (inherited.length === 0) return
+  const all = Effect.forEach(
+    inherited,
+    stored =>
+      Effect.catchAllCause(takeOver(core, stored), cause =>
+        Effect.logWarning(`Task ${stored.task.id} could not be taken over.`, cause)
+      ),
+    { discard: true }
+  )
+  core.fork(all)
+})
+
+/** A task that is not in the store any more was deleted by somebody: it is told as cancelled, so that nobody waits for it. */
+const vanish = Effect.fnUntraced(function* (core: Core, entry: Entry) {
+  const gone = transition(entry.task, { _tag: "Cancelled", at: yield* now })
+  letGo(core, entry)
+  entry.isDelivered = true
+  if (gone !== undefined) yield* announce(core, entry, gone, undefined, false)
+})
+
+/** Somebody else has decided about a task, or this process has without knowing: it is held as it is stored. */
+const reconcile = Effect.fnUntraced(function* (core: Core, entry: Entry) {
+  const found = yield* bounded(core, "TaskStore.get", core.store.get(entry.task.id))
+  if (entry.isSettled || entry.isChanging) return
+  if (Option.isNone(found)) return yield* vanish(core, entry)
+  const { isDelivered, owner, resumeData, task } = found.value
+  if (isSame(core, entry, { status: task.status, owner: owner ?? null })) return
+  if (owner === core.owner && entry.task.status === "suspended" && task.status === "running") {
+    goOn(core, entry, task, resumeData)
+    return
+  }
+  letGo(core, entry)
+  if (isSettled(task.status)) {
+    // Whoever settled it has told its thread, or is about to.
+    entry.isDelivered = isDelivered || task.threadId === undefined
+    return yield* announce(core, entry, task, undefined, entry.isUnsure)
+  }
+  if (owner === core.owner) return yield* takeOver(core, found.value)
+  entry.task = task
+  // A suspended task is nobody's.
+  entry.isForeign = task.status !== "suspended"
+})
+
+const isSame = (
+  core: Core,
+  entry: Entry,
+  place: { readonly status: Task["status"]; readonly owner: string | null }
+) =>
+  !entry.isForeign &&
+  (entry.task.status === "suspended"
+    ? place.status === "suspended"
+    : place.owner === core.owner && !isSettled(place.status))
+
+/** Tasks looked at in one question. */
+const atOnce = 500
+
+/** Finds out which tasks others have decided about, and tells threads what could not be told before. */
+export const compare = Effect.fnUntraced(function* (core: Core) {
+  const entries = [...core.entries.values()]
+  const watched = entries.filter(entry => entry.isCreated && !entry.isSettled && !entry.isChanging)
+  for (let start = 0; start < watched.length; start += atOnce) {
+    const some = watched.slice(start, start + atOnce)
+    const places = yield* bounded(
+      core,
+      "TaskStore.places",
+      core.store.places(some.map(({ task }) => task.id))
+    )
+    const byId = new Map(places.map(place => [place.id, place]))
+    for (const entry of some) {
+      const place = byId.get(entry.task.id)
+      if (place === undefined || !isSame(core, entry, place)) yield* reconcile(core, entry)
+    }
+  }
+  yield* Effect.forEach(
+    entries.filter(entry => entry.isSettled && !entry.isDelivered && entry.acknowledged !== "open"),
+    entry => deliver(core, entry),
+    { discard: true }
+  )
+})
+
+/** Deletes what settled long ago. How many tasks. */
+export const cleanUp = Effect.fnUntraced(function* (core: Core) {
+  const at = (yield* now).getTime()
+  const { completedMs, otherMs } = core.settings.cleanup
+  const deleteAged = (statuses: ReadonlyArray<TaskStatus>, age: number) =>
+    bounded(core, "TaskStore.deleteSettled", core.store.deleteSettled(statuses, new Date(at - age)))
+  const completed = yield* deleteAged(["completed"], completedMs)
+  return completed + (yield* deleteAged(["failed", "timed_out", "cancelled"], otherMs))
+})
+
+/** Everything that is done again and again, until it is interrupted. */
+export const upkeep = (core: Core): Effect.Effect<unknown> => {
+  const look = Effect.zipRight(recover(core), compare(core))
+  return Effect.all(
+    [
+      // By itself: whatever else takes long must not let the lease end.
+      every(beatOf(core), "Saying that this process lives", renew(core)),
+      every(beatOf(core), "Looking after background tasks", look),
+      every(core.settings.cleanup.intervalMs, "Cleaning up background tasks", cleanUp(core))
+    ],
+    { concurrency: "unbounded" }
+  )
+}
