@@ -19,6 +19,7 @@ export type {
   StopCondition,
   Timeouts
 } from "./agent/RunOptions.js"
+export * as BackgroundTasks from "./background/BackgroundTasks.js"
 export * as LanguageModel from "./model/LanguageModel.js"
 export * as ModelPart from "./model/ModelPart.js"
 export type {
@@ -38,7 +39,12 @@ export * as Id from "./protocol/Id.js"
 export * as Json from "./protocol/Json.js"
 export * as Message from "./protocol/Message.js"
 export * as Nesting from "./protocol/Nesting.js"
+export * as Task from "./protocol/Task.js"
 export * as Usage from "./protocol/Usage.js"
+export * as LibSqlStore from "./storage/LibSqlStore.js"
+export * as PostgresStore from "./storage/PostgresStore.js"
+export * as RunStore from "./storage/RunStore.js"
+export * as TaskStore from "./storage/TaskStore.js"
 export * as ThreadStore from "./storage/ThreadStore.js"
 export * as Tool from "./tool/Tool.js"
 export type { DataPart, ToolContext } from "./tool/ToolContext.js"

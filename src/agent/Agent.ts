@@ -5,21 +5,29 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import type { ResumeError } from "../background/deciding.js"
+import { TaskManager } from "../background/TaskManager.js"
 import type { FullOutput } from "../output/FullOutput.js"
 import * as ModelOutput from "../output/ModelOutput.js"
 import type { Chunk } from "../protocol/Chunk.js"
 import type { Input } from "../protocol/Conversation.js"
-import type { AgentError } from "../protocol/Errors.js"
+import { type AgentError, InvalidConfiguration } from "../protocol/Errors.js"
 import type * as Tool from "../tool/Tool.js"
 import type { Agent, RunRequirements } from "./definition.js"
+import { firstTurn, idleBeginning } from "./idleBeginning.js"
 import { prepare } from "./prepare.js"
 import type { MemoryOptions, RunOptions } from "./RunOptions.js"
 import { record } from "./recording.js"
+import { type ResumeOptions, resumeCall } from "./resuming.js"
 import { RunControl } from "./run.js"
 import { toStream } from "./streaming.js"
+import { taskExecutors } from "./taskExecutor.js"
+import { beginWith, resumed, turnOf, untilIdle } from "./untilIdle.js"
 
+export type { ResumeError } from "../background/deciding.js"
 export {
   type Agent,
   type AnyRunOptions,
@@ -29,6 +37,7 @@ export {
   type RunRequirements,
   TypeId
 } from "./definition.js"
+export type { ResumeOptions } from "./resuming.js"
 export { asTool, type SubAgentOptions } from "./subAgent.js"
 
 /**
@@ -52,11 +61,17 @@ export const stream = <
   options: RunOptions<Tools, Memory> = {}
 ): Stream.Stream<Chunk, AgentError, R | RunRequirements<Tools, Memory>> =>
   Stream.unwrapScoped(
-    Effect.suspend(() =>
-      Effect.acquireRelease(prepare(agent, input, options, new RunControl()), run =>
-        Effect.suspend(run.close)
+    Effect.gen(function* () {
+      const control = new RunControl()
+      const beginning = yield* idleBeginning(agent, options, control)
+      const run = yield* Effect.acquireRelease(
+        prepare(agent, input, options, control, firstTurn(beginning)),
+        run => Effect.suspend(run.close)
       )
-    ).pipe(Effect.map(toStream))
+      return beginning === undefined
+        ? toStream(run)
+        : untilIdle(beginning, options, beginWith(run.runId, turnOf(run)))
+    })
   )
 
 /**
@@ -89,7 +104,55 @@ export const run = <
   })
 
 /**
+ * Resumes a call that suspended in the background, and streams what happens to it; with `untilIdle` also the turn in which the
+ * model answers to its outcome, and whatever follows from that. Without it, the stream ends when the task has settled or
+ * suspended again; the outcome is in the thread, for the next turn of the user.
+ *
+ * Fails, before any chunk, when there is no such call (`TaskNotFound`), when it is not suspended (`InvalidTaskState`), or when
+ * the data does not match the `resume` schema of the tool (`InvalidResumeData`). Interruption lets the task go on.
+ *
+ * @since 0.1.0
+ * @category background tasks
+ */
+export const resumeStream = <
+  R,
+  const Tools extends ReadonlyArray<Tool.Any> = [],
+  const Memory extends MemoryOptions | undefined = undefined
+>(
+  agent: Agent<R>,
+  data: unknown,
+  options: ResumeOptions<Tools, Memory>
+): Stream.Stream<Chunk, AgentError | ResumeError, R | RunRequirements<Tools, Memory>> =>
+  Stream.unwrapScoped(
+    Effect.gen(function* () {
+      const call = yield* resumeCall(agent, data, options, new RunControl())
+      return resumed(options, call)
+    })
+  )
+
+/**
+ * Makes an agent known to the background tasks of this process, so that it goes on with tasks that another process has left
+ * behind, and resumes suspended ones. A run of the agent does the same; an agent that may be needed before its first run is
+ * registered when the process starts. Does nothing where no `BackgroundTasks` are provided.
+ *
+ * @since 0.1.0
+ * @category background tasks
+ */
+export const register = <R>(agent: Agent<R>): Effect.Effect<void, never, R> =>
+  Effect.gen(function* () {
+    const manager = yield* Effect.serviceOption(TaskManager)
+    if (Option.isSome(manager)) yield* manager.value.register(agent.id, yield* taskExecutors(agent))
+  })
+
+const neverIdle = new InvalidConfiguration({
+  field: "untilIdle",
+  message:
+    "`generate` is one turn, and cannot wait until its tasks are answered. Use stream or run with `untilIdle`, or leave it out."
+})
+
+/**
  * Runs an agent to its end. Fails with the run's error; a run that was aborted by its signal fails with `RunAborted`.
+ * `untilIdle` is for streams: a default is ignored here, and it is refused otherwise.
  *
  * @since 0.1.0
  * @category running
@@ -103,6 +166,8 @@ export const generate = <
   input: Input,
   options: RunOptions<Tools, Memory> = {}
 ): Effect.Effect<FullOutput, AgentError, R | RunRequirements<Tools, Memory>> =>
-  Effect.flatMap(run(agent, input, options), output => Effect.zipRight(output.drain, output.fullOutput)).pipe(
-    Effect.scoped
-  )
+  options.untilIdle !== undefined && options.untilIdle !== false
+    ? Effect.fail(neverIdle)
+    : Effect.flatMap(run(agent, input, { ...options, untilIdle: false }), output =>
+        Effect.zipRight(output.drain, output.fullOutput)
+      ).pipe(Effect.scoped)

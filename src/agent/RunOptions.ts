@@ -107,8 +107,27 @@ export interface Timeouts {
   readonly run?: Duration.DurationInput
 }
 
+/** How a stream is kept open until its tasks are answered. @since 0.1.0 @category models */
+export interface UntilIdleOptions {
+  /**
+   * How long the stream waits between two turns without hearing of a task; a number is milliseconds. Then it closes, and the
+   * tasks go on. Default 5 minutes.
+   */
+  readonly maxIdle?: Duration.DurationInput
+  /**
+   * `ready`: the model is called again as soon as something has settled. `all`: when everything has. Default `ready`.
+   */
+  readonly batch?: "ready" | "all"
+}
+
 /** Settings of an agent that one run may change. @since 0.1.0 @category models */
 export interface Defaults {
+  /**
+   * Keeps the stream open until no task of its scope runs and every outcome is answered: the model is called again, in the
+   * same stream, with what has settled. The scope is the agent with the thread and its resource; without a thread, the tasks
+   * of this run. Does nothing where no background tasks are enabled. Default false.
+   */
+  readonly untilIdle?: boolean | UntilIdleOptions
   /** Model calls at most, retries not counted. Default 5. */
   readonly maxSteps?: number
   /** Stops the run when any of them says so; `maxSteps` holds beside it. */

@@ -58,6 +58,7 @@ export const ask = <R>(run: Run<R>, plan: StepPlan<R>, attempt: Attempt): Asked 
     makeCallId: () => run.makeId("call"),
     includeRawChunks: request.includeRawChunks,
     textLimit: run.textLimit,
+    takeApart: run.tasks?.takeApart(plan.tools),
     emit: holding.emit
   })
   answer.request = { provider: model.provider, modelId: model.modelId }

@@ -3,7 +3,9 @@ import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import type { LanguageModel, ToolChoice, ToolDefinition } from "../model/ModelPort.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
-import { milliseconds, type Tool } from "../tool/Tool.js"
+import { refuseUnknown } from "../protocol/options.js"
+import { milliseconds } from "../tool/background.js"
+import type { Tool } from "../tool/Tool.js"
 import type {
   Defaults,
   MemoryOptions,
@@ -14,7 +16,7 @@ import type {
   Timeouts
 } from "./RunOptions.js"
 import type { ModelChoice } from "./retrying.js"
-import type { Limits, Settings } from "./settings.js"
+import type { Idle, Limits, Settings } from "./settings.js"
 
 /** Runs plain code that throws `InvalidConfiguration`. */
 export const checked = <A>(check: () => A): Effect.Effect<A, InvalidConfiguration> =>
@@ -49,7 +51,8 @@ export const defaultFields = [
   "timeouts",
   "maxDepth",
   "includeRawChunks",
-  "includeRequestBody"
+  "includeRequestBody",
+  "untilIdle"
 ] as const satisfies ReadonlyArray<keyof Defaults>
 
 /** Options that only a run has. */
@@ -74,17 +77,6 @@ export const stepFields = [
   "modelSettings",
   "providerOptions"
 ] as const satisfies ReadonlyArray<keyof StepChanges>
-
-/** Refuses an option that nothing reads: a misspelt one would be ignored in silence. */
-export const refuseUnknown = (what: string, options: object, known: ReadonlyArray<string>): void => {
-  for (const field of Object.keys(options)) {
-    if (known.includes(field)) continue
-    throw new InvalidConfiguration({
-      field,
-      message: `${what} has no option \`${field}\`. Known options: ${known.join(", ")}.`
-    })
-  }
-}
 
 /** Options that say something: one that is `undefined` is as good as none. */
 export const given = <A extends object>(options: A): A =>
@@ -118,12 +110,34 @@ const limitsOf = (timeouts: Timeouts | undefined): Limits => {
   }
 }
 
+/** How long an until-idle stream waits, and for what; `undefined`: it is none. Throws `InvalidConfiguration`. */
+export const idleOf = (given: Defaults["untilIdle"]): Idle | undefined => {
+  if (given === undefined || given === false) return undefined
+  const options = given === true ? {} : given
+  if (!Predicate.isRecord(options)) {
+    throw new InvalidConfiguration({
+      field: "untilIdle",
+      message: `\`untilIdle\` is ${String(given)}. Give true, or { maxIdle, batch }.`
+    })
+  }
+  refuseUnknown("`untilIdle`", options, ["maxIdle", "batch"])
+  const { batch = "ready", maxIdle } = given === true ? {} : given
+  if (batch !== "ready" && batch !== "all") {
+    throw new InvalidConfiguration({
+      field: "untilIdle.batch",
+      message: `\`untilIdle.batch\` is ${String(batch)}. Give "ready" or "all".`
+    })
+  }
+  return { maxIdleMs: milliseconds("untilIdle.maxIdle", maxIdle ?? 300_000), batch }
+}
+
 /** The settings of a run: the run's own before the agent's. Throws `InvalidConfiguration`. */
 export const settingsOf = (defaults: Defaults, options: Defaults): Settings => {
-  const { maxDepth, maxRetries, maxSteps, stopWhen, timeouts, toolCallConcurrency, ...rest } = {
+  const { maxDepth, maxRetries, maxSteps, stopWhen, timeouts, toolCallConcurrency, untilIdle, ...rest } = {
     ...defaults,
     ...given(options)
   }
+  idleOf(untilIdle)
   return {
     ...rest,
     maxSteps: wholeNumber("maxSteps", maxSteps, 5, 1),

@@ -1,16 +1,15 @@
 /** What an agent is: data that runs are made from. */
 import type * as Effect from "effect/Effect"
+import {
+  agentSettingsOf,
+  type AgentOptions as BackgroundTasksOptions,
+  type AgentSettings as BackgroundTasksSettings
+} from "../background/settings.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
+import { refuseUnknown } from "../protocol/options.js"
 import type { ThreadStore } from "../storage/ThreadStore.js"
 import type * as Tool from "../tool/Tool.js"
-import {
-  defaultFields,
-  lastMessagesOf,
-  modelsOf,
-  refuseUnknown,
-  settingsOf,
-  toolsByName
-} from "./checkOptions.js"
+import { defaultFields, lastMessagesOf, modelsOf, settingsOf, toolsByName } from "./checkOptions.js"
 import type {
   Defaults,
   Dynamic,
@@ -44,6 +43,7 @@ export interface Agent<out R = never> {
   readonly model: Dynamic<Models>
   readonly tools: AgentTools<R>
   readonly memory: MemorySettings | undefined
+  readonly backgroundTasks: BackgroundTasksSettings | undefined
   readonly defaults: Defaults
 }
 
@@ -66,6 +66,8 @@ export interface Options<Tools extends ReadonlyArray<Tool.Any>> extends Defaults
   readonly tools?: Tools | ((state: DynamicState) => Tools | Effect.Effect<Tools, unknown>)
   /** How its runs remember; which thread a run belongs to, the run says. */
   readonly memory?: MemorySettings
+  /** Which of its tools run in the background, where `BackgroundTasks` is provided. Default: those that say so themselves. */
+  readonly backgroundTasks?: BackgroundTasksOptions
 }
 
 /** What the tools of a list need. @since 0.1.0 @category models */
@@ -92,6 +94,7 @@ const agentFields = [
   "model",
   "tools",
   "memory",
+  "backgroundTasks",
   ...defaultFields
 ]
 
@@ -105,7 +108,7 @@ const agentFields = [
 export const make = <const Tools extends ReadonlyArray<Tool.Any> = []>(
   options: Options<Tools>
 ): Agent<RequirementsOf<Tools>> => {
-  const { description, id, instructions, memory, model, name, tools, ...defaults } = options
+  const { backgroundTasks, description, id, instructions, memory, model, name, tools, ...defaults } = options
   if (typeof id !== "string" || id === "") {
     throw new InvalidConfiguration({
       field: "id",
@@ -132,6 +135,7 @@ export const make = <const Tools extends ReadonlyArray<Tool.Any> = []>(
     model,
     tools: agentTools(tools),
     memory,
+    backgroundTasks: backgroundTasks === undefined ? undefined : agentSettingsOf(backgroundTasks),
     defaults
   }
 }

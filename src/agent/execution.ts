@@ -1,14 +1,18 @@
 /** The tool calls of one step: each a fiber, so many at once, outcomes told as they come. */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type { Resolution } from "../background/resolution.js"
 import type { AnsweredCall } from "../model/Answer.js"
-import { InvalidToolArguments, ToolNotFound, ToolTimedOut } from "../protocol/Errors.js"
-import type { Message, ToolMessage, ToolResultOutput } from "../protocol/Message.js"
-import { isErrorValue, type Tool } from "../tool/Tool.js"
+import { InvalidToolArguments, ToolCallCutOff, ToolNotFound, ToolTimedOut } from "../protocol/Errors.js"
+import type { Message, ToolMessage } from "../protocol/Message.js"
+import type { Tool } from "../tool/Tool.js"
 import type { DataPart, ToolContext } from "../tool/ToolContext.js"
 import * as ToolOutcome from "../tool/ToolOutcome.js"
 import { Caller, type CallerInfo } from "./caller.js"
+import { acknowledged, dispatch } from "./dispatching.js"
 import { fork, type Run } from "./run.js"
+import type { RunTasks } from "./runTasks.js"
+import { withTold } from "./told.js"
 
 type Execute<R> = NonNullable<Tool<string, R>["call"]>
 
@@ -17,24 +21,9 @@ interface Queued<R> {
   readonly call: AnsweredCall
   readonly tool: Tool<string, R>
   readonly execute: Execute<R>
+  /** Where it runs; `undefined`: here. */
+  readonly resolution: Resolution | undefined
 }
-
-/** What a call came to, and what the model is told of it when that is something else. */
-interface Executed {
-  readonly value: unknown
-  readonly told?: ToolResultOutput
-}
-
-/** What the model is told of an output. A value that says that it is an error is no output. */
-const withTold =
-  (toModelOutput: Tool<string>["toModelOutput"]) =>
-  (value: unknown): Effect.Effect<Executed, unknown> =>
-    toModelOutput === undefined || isErrorValue(value)
-      ? Effect.succeed({ value })
-      : Effect.map(toModelOutput(value === undefined ? null : value), told => ({
-          value,
-          told: ToolOutcome.toldOutput(told)
-        }))
 
 export class Execution<R> {
   /** Calls that this side answers. */
@@ -67,7 +56,8 @@ export class Execution<R> {
       } else if (tool.call === undefined) {
         this.clientCalls++
       } else {
-        this.waiting.push({ call, tool, execute: tool.call })
+        const resolution = this.run.tasks?.resolve(tool, call.aside)
+        this.waiting.push({ call, tool, execute: tool.call, resolution })
       }
     }
   }
@@ -79,8 +69,39 @@ export class Execution<R> {
     while (control.halted === undefined && this.running.size < settings.toolCallConcurrency) {
       const next = this.waiting.shift()
       if (next === undefined) return
-      this.start(next)
+      const { tasks } = this.run
+      if (tasks === undefined || next.resolution?.isBackground !== true) this.start(next)
+      else this.dispatch(tasks, next, next.resolution)
     }
+  }
+
+  /** Starts a call in the background: what is told here is that it has started. */
+  private dispatch(tasks: RunTasks<R>, next: Queued<R>, resolution: Resolution): void {
+    const { call } = next
+    this.running.add(call)
+    const settle = (outcome: ToolOutcome.ToolOutcome): void => {
+      if (!this.running.delete(call)) return
+      this.settle(call, outcome)
+      this.run.inbox.notify()
+    }
+    const dispatching = dispatch(this.run, tasks, { ...next, resolution }, this.messages)
+    const dispatched = Effect.matchCause(dispatching, {
+      onFailure: cause => settle(ToolOutcome.fromExit(call.chunk, Exit.failCause(cause))),
+      onSuccess: taskId => {
+        if (!this.running.has(call)) return
+        if (taskId === undefined) {
+          // Every slot is taken: it runs here.
+          this.start(next)
+          return
+        }
+        const { runId } = this.run
+        const { toolCallId, toolName } = call.chunk.payload
+        const payload = { taskId, toolName, toolCallId }
+        this.run.emit({ type: "background-task-started", runId, from: "AGENT", payload })
+        settle(acknowledged(call, taskId))
+      }
+    })
+    fork(this.run, dispatched)
   }
 
   private start({ call, execute, tool }: Queued<R>): void {
@@ -178,6 +199,12 @@ export class Execution<R> {
         return signal()
       },
       messages: this.messages,
+      taskId: undefined,
+      resumeData: undefined,
+      suspend: () =>
+        Effect.dieMessage(
+          `Tool "${toolName}" cannot suspend: this call runs in the foreground. Enable it for the background to suspend it.`
+        ),
       write: output => whileRunning(() => this.tellOutput(call, output)),
       writeData: (part: DataPart) => {
         const isData = typeof part?.type === "string" && part.type.startsWith("data-")
@@ -225,6 +252,18 @@ export class Execution<R> {
     return content.length === 0 ? undefined : { role: "tool", content }
   }
 }
+
+/** Why the calls of an answer that was cut off are not executed. */
+export const cutOffBecause =
+  (reason: "length" | "content-filter") =>
+  (toolName: string): ToolCallCutOff =>
+    new ToolCallCutOff({
+      toolName,
+      message:
+        reason === "length"
+          ? `Tool "${toolName}" was not executed: the token limit cut the answer off, its arguments may be incomplete.`
+          : `Tool "${toolName}" was not executed: a content filter cut the answer off.`
+    })
 
 const timedOut = (toolName: string, milliseconds: number): ToolTimedOut =>
   new ToolTimedOut({

@@ -22,17 +22,19 @@ import {
   InvalidMessage,
   isAgentError,
   RunAborted,
-  StorageError,
-  ToolCallCutOff
+  StorageError
 } from "../protocol/Errors.js"
 import { messageOf } from "../protocol/safeJson.js"
 import { type Asked, ask } from "./asking.js"
 import { type RunEnd, runFinish, type StoppedBy, stepFinish, stepReason, stepResult } from "./ending.js"
-import { Execution } from "./execution.js"
+import { cutOffBecause, Execution } from "./execution.js"
+import { answerable, oneSettled, remaining } from "./finishing.js"
 import { basePlan, changedPlan, type StepPlan } from "./planning.js"
+import { startProgress } from "./progress.js"
 import type { StopCondition } from "./RunOptions.js"
 import { type Attempt, type CallFailure, nextAttempt } from "./retrying.js"
 import type { Run } from "./run.js"
+import { settledMessage } from "./settled.js"
 import { openThread, storeAdded, storeLast } from "./thread.js"
 import { startRunTimer, startStepTimer } from "./timing.js"
 import { type Waiting, waitFor, waitToEnd } from "./waiting.js"
@@ -67,6 +69,7 @@ const opening = <R>(run: Run<R>): State<R> => {
 const asking = <R>(run: Run<R>): State<R> => {
   if (run.control.halted !== undefined) return haltedBetween(run)
   startStepTimer(run)
+  run.tasks?.tell(run.added)
   const { prepareStep } = run.settings
   if (prepareStep === undefined) return calling(run, basePlan(run), first(run))
   return waitFor(
@@ -100,6 +103,7 @@ const answering = <R>(run: Run<R>, state: Extract<State<R>, { readonly _tag: "An
   if (outcome.failure !== undefined) return callFailed(run, plan, asked, outcome.failure)
   answer.close(true)
   holding.release()
+  run.tasks?.see()
   const execution = new Execution(run, answer.calls, messages, plan.tools)
   run.rememberCutOff = () => cutOff(run, asked, execution, stoppedEarly)
   const reason = stepReason(answer)
@@ -149,6 +153,8 @@ const remember = <R>(run: Run<R>, answer: Answer, execution: Execution<R>, isCom
   for (const message of [answer.toMessage(isComplete), execution.toMessage()]) {
     if (message !== undefined) run.added.push(message)
   }
+  // A task may be done before its step is.
+  run.tasks?.tell(run.added)
 }
 
 const stepEnds = <R>(run: Run<R>, answer: Answer, execution: Execution<R>): State<R> => {
@@ -180,14 +186,41 @@ const endClientCalls = <R>(run: Run<R>, execution: Execution<R>, error: AgentErr
   if (run.added.at(-1)?.role === "tool") run.added.pop()
   if (run.thread !== undefined) run.thread.stored = Math.min(run.thread.stored, run.added.length)
   run.added.push(outcomes)
+  run.tasks?.tell(run.added)
 }
 
 const stepStored = <R>(run: Run<R>, answer: Answer, execution: Execution<R>): State<R> => {
-  if (stepReason(answer) !== "tool-calls") return lastStep(run, answer, undefined)
-  const { maxSteps, stopWhen } = run.settings
+  if (stepReason(answer) !== "tool-calls") return finishing(run, answer)
+  const { stopWhen } = run.settings
   if (execution.hasClientCalls) return lastStep(run, answer, "client-tool")
-  if (run.fold.finishedSteps.length + 1 >= maxSteps) return lastStep(run, answer, "max-steps")
+  if (isLastAllowed(run)) return lastStep(run, answer, "max-steps")
   return stopWhen.length === 0 ? nextStep(run, answer) : decide(run, answer)
+}
+
+const isLastAllowed = <R>(run: Run<R>): boolean => run.fold.finishedSteps.length + 1 >= run.settings.maxSteps
+
+/** The model has said its last word. Tasks that the run waits for are answered by one more step when they settle. */
+const finishing = <R>(run: Run<R>, answer: Answer): State<R> => {
+  const { tasks } = run
+  const isCut = stepReason(answer) !== "stop"
+  // An until-idle stream goes on by itself.
+  if (tasks === undefined || tasks.answered !== undefined || isCut || isLastAllowed(run)) {
+    return lastStep(run, answer, undefined)
+  }
+  const settled = answerable(tasks)
+  if (settled.length > 0) {
+    const message = settledMessage(settled.map(({ dispatched }) => dispatched.task()))
+    run.note = { message, after: run.added.length }
+    return nextStep(run, answer)
+  }
+  const milliseconds = remaining(run, tasks)
+  if (milliseconds === 0) return lastStep(run, answer, undefined)
+  return waitFor(
+    run,
+    oneSettled(tasks, milliseconds),
+    () => finishing(run, answer),
+    () => haltedAfter(run, answer)
+  )
 }
 
 const lastStep = <R>(run: Run<R>, answer: Answer, stoppedBy: StoppedBy | undefined): State<R> => {
@@ -204,6 +237,7 @@ const nextStep = <R>(run: Run<R>, answer: Answer): State<R> => {
 const tellStep = <R>(run: Run<R>, chunk: ReturnType<typeof stepFinish>): void => {
   run.emit(chunk)
   run.nested = []
+  startProgress(run)
 }
 
 /** Asks the stop conditions. They may take their time, and an abort does not wait for them. */
@@ -327,19 +361,9 @@ const storing = <R>(run: Run<R>, end: RunEnd): State<R> => {
     : waitToEnd(run, storeLast(run), () => ending)
 }
 
-const cutOffBecause =
-  (reason: "length" | "content-filter") =>
-  (toolName: string): ToolCallCutOff =>
-    new ToolCallCutOff({
-      toolName,
-      message:
-        reason === "length"
-          ? `Tool "${toolName}" was not executed: the token limit cut the answer off, its arguments may be incomplete.`
-          : `Tool "${toolName}" was not executed: a content filter cut the answer off.`
-    })
-
 const ended = <R>(run: Run<R>, end: RunEnd): State<R> => {
   run.stopStepTimer()
+  run.tasks?.tell(run.added)
   for (const chunk of runFinish(run, end)) run.emit(chunk)
   run.isOver = true
   return { _tag: "Ended", end }

@@ -5,6 +5,7 @@ import type { ModelSettings, ToolChoice, ToolDefinition } from "../model/ModelPo
 import { fromInput } from "../protocol/Conversation.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
 import type { Message } from "../protocol/Message.js"
+import { refuseUnknown } from "../protocol/options.js"
 import { type ProviderMetadata, wellFormed } from "../protocol/safeJson.js"
 import type { Tool } from "../tool/Tool.js"
 import {
@@ -13,7 +14,6 @@ import {
   checkToolChoice,
   definitionsOf,
   modelsOf,
-  refuseUnknown,
   stepFields,
   toolsByName
 } from "./checkOptions.js"
@@ -43,14 +43,50 @@ export const instructionsOf = (text: string | undefined): ReadonlyArray<Message>
   })
 }
 
+/** Instructions with what the tools of a step add to them. */
+const withPrompt = (first: ReadonlyArray<Message>, prompt: string | undefined): ReadonlyArray<Message> => {
+  if (prompt === undefined) return first
+  const [system, ...rest] = first
+  return system?.role === "system"
+    ? [{ ...system, content: `${system.content}\n\n${prompt}` }, ...rest]
+    : [{ role: "system", content: prompt }, ...first]
+}
+
+/** What the model is told first: the instructions, and what its tools add to them. */
+const firstOf = <R>(
+  run: Run<R>,
+  instructions: ReadonlyArray<Message>,
+  tools: ReadonlyMap<string, Tool<string, R>>,
+  definitions: ReadonlyArray<ToolDefinition>
+): ReadonlyArray<Message> => {
+  if (run.tasks === undefined) return instructions
+  return withPrompt(instructions, run.tasks.offer(tools, definitions).prompt)
+}
+
+/** A conversation, with what has happened since the model answered where it happened: it is no word of anybody's. */
+const withNote = <R>({ added, note }: Run<R>, told: ReadonlyArray<Message>): ReadonlyArray<Message> => {
+  if (note === undefined) return told
+  const place = Math.max(0, told.length - added.length + note.after)
+  return [...told.slice(0, place), note.message, ...told.slice(place)]
+}
+
+/** The tools of a step, as its model is told of them. */
+const offered = <R>(
+  run: Run<R>,
+  tools: ReadonlyMap<string, Tool<string, R>>,
+  definitions: ReadonlyArray<ToolDefinition>
+): ReadonlyArray<ToolDefinition> => run.tasks?.offer(tools, definitions).definitions ?? definitions
+
 /** What a step asks that nobody has changed. */
 export const basePlan = <R>(run: Run<R>): StepPlan<R> => {
   const { modelSettings, providerOptions, toolChoice } = run.settings
   return {
     models: run.models,
-    messages: run.instructions.concat(run.input, run.added),
+    messages: firstOf(run, run.instructions, run.tools, run.definitions).concat(
+      withNote(run, run.input.concat(run.added))
+    ),
     tools: run.tools,
-    definitions: run.definitions,
+    definitions: offered(run, run.tools, run.definitions),
     toolChoice,
     modelSettings,
     providerOptions
@@ -66,11 +102,18 @@ const isOurs = (
   return Array.isArray(messages) && messages.length === told.length && messages.every(item => known.has(item))
 }
 
-const messagesOf = Effect.fnUntraced(function* <R>(run: Run<R>, { instructions, messages }: StepChanges) {
-  const first = instructions === undefined ? run.instructions : instructionsOf(instructions)
+const messagesOf = Effect.fnUntraced(function* <R>(
+  run: Run<R>,
+  { instructions, messages }: StepChanges,
+  { definitions, tools }: Pick<StepPlan<R>, "tools" | "definitions">
+) {
+  const said = instructions === undefined ? run.instructions : instructionsOf(instructions)
+  const first = firstOf(run, said, tools, definitions)
   const told = [...run.input, ...run.added]
   const isSame = messages === undefined || isOurs(messages, told)
-  return [...first, ...(isSame ? (messages ?? told) : yield* fromInput(messages))]
+  if (isSame) return [...first, ...withNote(run, messages ?? told)]
+  const others: ReadonlyArray<Message> = yield* fromInput(messages)
+  return run.note === undefined ? [...first, ...others] : [...first, ...others, run.note.message]
 })
 
 const toolsOf = <R>(
@@ -107,20 +150,22 @@ export const changedPlan = Effect.fnUntraced(function* <R>(run: Run<R>, prepareS
   const changes = (Effect.isEffect(asked) ? yield* asked : asked) ?? {}
   checkChanges(changes)
   const base = basePlan(run)
-  const messages = yield* messagesOf(run, changes)
-  return yield* checked((): StepPlan<R> => {
+  const { chosen, plan } = yield* checked(() => {
     refuseUnknown("`prepareStep`", changes, stepFields)
     const { model, modelSettings, providerOptions, toolChoice } = changes
     const chosen = toolsOf(run, changes)
     const choice = toolChoice ?? base.toolChoice
     checkToolChoice(choice, chosen.tools)
-    return {
-      ...chosen,
+    const plan = {
+      tools: chosen.tools,
+      definitions: offered(run, chosen.tools, chosen.definitions),
       models: model === undefined ? base.models : modelsOf(model, run.settings.maxRetries),
-      messages,
       toolChoice: choice,
       modelSettings: modelSettings ?? base.modelSettings,
       providerOptions: providerOptions ?? base.providerOptions
     }
+    return { chosen, plan }
   })
+  const made: StepPlan<R> = { ...plan, messages: yield* messagesOf(run, changes, chosen) }
+  return made
 })

@@ -1,17 +1,21 @@
 /** Makes a run ready: settings with their defaults, the conversation, the tools; refuses what cannot work before any model is asked. */
 import * as Cause from "effect/Cause"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 import * as RuntimeFlags from "effect/RuntimeFlags"
+import { ToolDispatcher } from "../background/ToolDispatcher.js"
 import * as RunIds from "../model/runIds.js"
 import * as RunFold from "../output/RunFold.js"
 import type { Chunk } from "../protocol/Chunk.js"
 import { type Entry, type Input, readInput, settled } from "../protocol/Conversation.js"
 import { AgentDepthExceeded, InvalidConfiguration, type RunAborted } from "../protocol/Errors.js"
 import { IdGenerator } from "../protocol/Id.js"
+import { refuseUnknown } from "../protocol/options.js"
 import { messageOf } from "../protocol/safeJson.js"
+import type { Task } from "../protocol/Task.js"
 import * as Usage from "../protocol/tokens.js"
 import { ThreadStore } from "../storage/ThreadStore.js"
 import type * as Tool from "../tool/Tool.js"
@@ -25,7 +29,6 @@ import {
   defaultFields,
   definitionsOf,
   modelsOf,
-  refuseUnknown,
   runFields,
   settingsOf,
   toolsByName
@@ -36,7 +39,10 @@ import { capacity, capacityUnkept, Inbox } from "./inbox.js"
 import { instructionsOf } from "./planning.js"
 import type { Dynamic, DynamicState, MemoryOptions, RunOptions } from "./RunOptions.js"
 import { nestedUsage, type Run, type RunControl, stopRunning } from "./run.js"
+import { type Answered, RunTasks } from "./runTasks.js"
 import { makeThread, type RunThread } from "./runThread.js"
+import { settledMessage } from "./settled.js"
+import { executorOf, noRun } from "./taskExecutor.js"
 import { storeLast } from "./thread.js"
 
 /** Characters of an answer that a run without replay keeps. */
@@ -116,6 +122,36 @@ const threadOf = Effect.fnUntraced(function* <R>(
 const conversationOf = (thread: RunThread | undefined, entries: ReadonlyArray<Entry>) =>
   thread === undefined ? settled(entries.map(({ message }) => message)) : Effect.succeed([])
 
+/** A run as one turn of an until-idle stream. */
+export interface Turn {
+  readonly answered: Answered
+  /** What has settled since the turn before, and is answered in this one. */
+  readonly settled: ReadonlyArray<Task>
+}
+
+/** The calls of this run in the background; `undefined`: there can be none. */
+const tasksOf = Effect.fnUntraced(function* <R>(
+  agent: Agent<unknown>,
+  tools: ReadonlyMap<string, Tool.Tool<string, R>>,
+  caller: CallerInfo,
+  maxDepth: number,
+  services: Context.Context<R>,
+  turn: Turn | undefined
+) {
+  // Whoever is called by another agent is in a task already, or is waited for.
+  if (caller.depth > 0) return undefined
+  const { open } = yield* ToolDispatcher
+  const dispatcher = open(agent.id, agent.backgroundTasks)
+  if (dispatcher === undefined) return undefined
+  const executors = [...tools.values()].flatMap(tool =>
+    tool.call !== undefined && dispatcher.isEligible(tool)
+      ? [[tool.name, executorOf(tool, tool.call, agent.backgroundTasks, services, noRun(maxDepth))] as const]
+      : []
+  )
+  if (executors.length > 0) yield* dispatcher.register(new Map(executors))
+  return new RunTasks(dispatcher, agent.backgroundTasks, services, turn?.answered)
+})
+
 /**
  * A run that can be started once. Whoever starts it closes it, however it ends: that stops what it has running, waits for
  * that, stores what it had said, and lets go of the signal.
@@ -124,7 +160,7 @@ export const prepare = Effect.fnUntraced(function* <
   R,
   const Tools extends ReadonlyArray<Tool.Any>,
   const Memory extends MemoryOptions | undefined
->(agent: Agent<R>, input: Input, options: RunOptions<Tools, Memory>, control: RunControl) {
+>(agent: Agent<R>, input: Input, options: RunOptions<Tools, Memory>, control: RunControl, turn?: Turn) {
   type Needs = R | RunRequirements<Tools, Memory>
   const { abortSignal, instructions, memory, replay, requestContext, runId, tools, ...changes } = options
   const added: ReadonlyArray<Tool.Tool<string, Needs>> = toolsOf(tools)
@@ -158,6 +194,7 @@ export const prepare = Effect.fnUntraced(function* <
   const ids = yield* IdGenerator
   const clock = yield* Effect.clock
   const runtime = yield* Effect.runtime<Needs>()
+  const tasks = yield* tasksOf(agent, all, caller, settings.maxDepth, runtime.context, turn)
   const inbox = new Inbox(replay === false ? capacityUnkept : capacity)
   const id = runId ?? ids.next("run")
   const textLimit = replay === false ? keptText : Number.POSITIVE_INFINITY
@@ -181,8 +218,13 @@ export const prepare = Effect.fnUntraced(function* <
     input: [...conversation],
     added: [],
     thread,
+    tasks,
+    note:
+      turn === undefined || turn.settled.length === 0
+        ? undefined
+        : { message: settledMessage(turn.settled), after: 0 },
     rememberCutOff: undefined,
-    nested: [],
+    nested: [...(turn?.answered.take(turn.settled.map(({ id }) => id)) ?? [])],
     caller,
     textLimit,
     inbox,
@@ -205,9 +247,16 @@ export const prepare = Effect.fnUntraced(function* <
       const fibers = [...run.running].flatMap(({ fiber }) => fiber ?? [])
       if (run.running.size > 0) stopRunning(run)
       const stopped = fibers.length === 0 ? Effect.void : Fiber.awaitAll(fibers)
-      if (run.isOver || thread === undefined) return stopped
+      const left =
+        tasks === undefined
+          ? stopped
+          : Effect.zipRight(
+              stopped,
+              Effect.suspend(() => tasks.lost)
+            )
+      if (run.isOver || thread === undefined) return left
       run.rememberCutOff?.()
-      return Effect.zipRight(stopped, storeLast(run))
+      return Effect.zipRight(stopped, Effect.zipRight(storeLast(run), tasks?.lost ?? Effect.void))
     }
   }
   caller.counts(() => (run.isOver ? fold.usageSoFar : Usage.combine(fold.usageSoFar, nestedUsage(run))))

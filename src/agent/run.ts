@@ -16,6 +16,7 @@ import type { RequestContext } from "../tool/ToolContext.js"
 import type { CallerInfo } from "./caller.js"
 import type { Inbox } from "./inbox.js"
 import type { ModelChoice } from "./retrying.js"
+import type { RunTasks } from "./runTasks.js"
 import type { RunThread } from "./runThread.js"
 import type { Settings } from "./settings.js"
 
@@ -81,6 +82,10 @@ export interface Run<in out R> {
   /** What this run has added to it. */
   readonly added: Array<Message>
   readonly thread: RunThread | undefined
+  /** Its calls in the background; `undefined`: none can be. */
+  readonly tasks: RunTasks<R> | undefined
+  /** What the model is told of tasks that have settled, behind so many of the messages that the run has added. Nobody stores it. */
+  note: { readonly message: Message; readonly after: number } | undefined
   /** Adds what is being said to `added`, as something that was cut off; `undefined` when nothing is. */
   rememberCutOff: (() => void) | undefined
   /** What runs that this step has started have used so far. */

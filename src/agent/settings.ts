@@ -9,11 +9,17 @@ export interface Limits {
   readonly run: number | undefined
 }
 
+/** How an until-idle stream waits. */
+export interface Idle {
+  readonly maxIdleMs: number
+  readonly batch: "ready" | "all"
+}
+
 /** The settings of a run, with every default filled in. */
 export interface Settings
   extends Omit<
     Defaults,
-    "stopWhen" | "maxSteps" | "toolCallConcurrency" | "maxRetries" | "maxDepth" | "timeouts"
+    "stopWhen" | "maxSteps" | "toolCallConcurrency" | "maxRetries" | "maxDepth" | "timeouts" | "untilIdle"
   > {
   readonly maxSteps: number
   readonly toolCallConcurrency: number

@@ -1,5 +1,6 @@
 /** An agent as a tool of another one. */
 import * as Effect from "effect/Effect"
+import { inherited } from "../background/resolution.js"
 import type { Chunk } from "../protocol/Chunk.js"
 import { RunAborted } from "../protocol/Errors.js"
 import * as Tool from "../tool/Tool.js"
@@ -20,7 +21,7 @@ export interface SubAgentOptions {
   /** What its runs are told beside the prompt. Threads are the caller's affair: they have none. */
   readonly options?: Omit<
     RunOptions<[], undefined>,
-    "tools" | "memory" | "requestContext" | "abortSignal" | "runId"
+    "tools" | "memory" | "requestContext" | "abortSignal" | "runId" | "untilIdle"
   >
 }
 
@@ -52,7 +53,8 @@ const outcome = <R>(run: Run<R>, end: RunEnd) =>
  * An agent as a tool: the other agent's model calls it with a `prompt`, every chunk of its run comes as a `tool-output` of
  * the call, and its text is the result. Deeper agents come nested, one `tool-output` in another: `Nesting.unnest` takes them
  * apart. What it uses is counted into the step that called it. A run of it that fails is a `tool-error`; what stops the
- * caller stops it too. It shares the caller's request context, and knows nothing of its thread.
+ * caller stops it too. Where a tool of it would run in the background, the whole call does, unless the caller says otherwise;
+ * its own tools then run in it. It shares the caller's request context, and knows nothing of its thread.
  *
  * Throws `InvalidConfiguration` when the name is none that providers take.
  *
@@ -61,7 +63,8 @@ const outcome = <R>(run: Run<R>, end: RunEnd) =>
  */
 export const asTool = <R>(agent: Agent<R>, settings: SubAgentOptions = {}): Tool.Tool<string, R> => {
   const { description, name, options } = settings
-  return Tool.make(name ?? `agent-${agent.id.replace(/[^A-Za-z0-9_-]/g, "-")}`, {
+  const toolName = name ?? `agent-${agent.id.replace(/[^A-Za-z0-9_-]/g, "-")}`
+  const tool = Tool.make(toolName, {
     description: description ?? agent.description ?? `Calls the agent ${agent.name}.`,
     input,
     execute: (args, { requestContext }) =>
@@ -81,4 +84,12 @@ export const asTool = <R>(agent: Agent<R>, settings: SubAgentOptions = {}): Tool
       ),
     toModelOutput: ({ text }) => text
   })
+  return {
+    ...tool,
+    background: inherited(
+      agent.backgroundTasks,
+      typeof agent.tools === "function" ? [] : agent.tools.values()
+    ),
+    aliases: [toolName.replace(/^agent-/, ""), agent.id]
+  }
 }

@@ -17,6 +17,16 @@ const merged = (
   return [...byId.values()].sort(bySequence).map(({ message }) => message)
 }
 
+/**
+ * Whether a message says nothing but outcomes that the thread has. Such a one is not stored again: of a call in the background
+ * the thread may have learnt more meanwhile.
+ */
+const isKnown = (message: Message, before: Message | undefined): boolean => {
+  if (message.role !== "tool" || before?.role !== "tool") return false
+  const told = new Set(before.content.map(part => part.toolCallId))
+  return message.content.every(part => told.has(part.toolCallId))
+}
+
 /** A client knows less of an outcome than what was told to the model: that stays. */
 const withOutcomes = (message: Message, before: Message): Message => {
   if (message.role !== "tool" || before.role !== "tool") return message
@@ -38,8 +48,11 @@ export const openThread = Effect.fnUntraced(function* <R>(run: Run<R>, thread: R
   })
   const recalled = lastMessages === 0 ? [] : yield* store.messages(id, { last: lastMessages })
   const system = entries.flatMap(({ message }) => (message.role === "system" ? [message] : []))
-  const said = entries.filter(({ message }) => message.role !== "system")
   const known = new Map(recalled.map(message => [message.id, message]))
+  const said = entries.filter(
+    ({ id: messageId, message }) =>
+      message.role !== "system" && !isKnown(message, known.get(messageId ?? "")?.message)
+  )
   const stored =
     said.length === 0
       ? []
@@ -66,6 +79,7 @@ export const storeAdded = Effect.fnUntraced(function* <R>(run: Run<R>, thread: R
   if (messages.length === 0) return
   yield* store.append(id, messages)
   thread.stored = count
+  if (run.tasks !== undefined) yield* run.tasks.stored(messages.map(({ message }) => message))
 })
 
 /** A run that was stopped waits so long for its thread, and no longer. */

@@ -13,7 +13,7 @@ import type { AssistantMessage, ToolCallPart, ToolResultPart } from "../protocol
 import { isRecord, type ProviderMetadata, toBase64 } from "../protocol/safeJson.js"
 import * as Usage from "../protocol/tokens.js"
 import { type Block, Blocks } from "./answerBlocks.js"
-import { type AnsweredCall, Calls } from "./answerCalls.js"
+import { type AnsweredCall, Calls, type TakeApart } from "./answerCalls.js"
 import type * as ModelPart from "./ModelPart.js"
 import { mergeMetadata, metadataField } from "./providerMetadata.js"
 import type { RunIds } from "./runIds.js"
@@ -31,6 +31,8 @@ export interface AnswerOptions {
   /** Characters of text and reasoning that are kept; all are told. Default: all. */
   readonly textLimit?: number
   readonly emit: (chunk: Chunk) => void
+  /** Default: whatever the model writes is an argument. */
+  readonly takeApart?: TakeApart | undefined
 }
 
 interface Finished {
@@ -58,9 +60,9 @@ export class Answer {
   private readonly toolCalls: Calls
 
   constructor(private readonly options: AnswerOptions) {
-    const { emit, ids, makeCallId, runId, textLimit = Number.POSITIVE_INFINITY } = options
+    const { emit, ids, makeCallId, runId, takeApart, textLimit = Number.POSITIVE_INFINITY } = options
     this.blocks = new Blocks(runId, ids, emit, block => this.add(block), textLimit)
-    this.toolCalls = new Calls(runId, ids, makeCallId, emit, part => this.add(part))
+    this.toolCalls = new Calls(runId, ids, makeCallId, emit, part => this.add(part), takeApart)
   }
 
   private add(entry: Block | ToolCallPart | ToolResultPart | AssistantFile): void {

@@ -101,6 +101,24 @@ const partConversion = (version: "v2" | "v4", providerName: string): ((part: Par
     part.type === "file" ? fileV4(part) : part.type === "tool-result" ? resultPart(part, item) : part
 }
 
+/** Providers that take system messages in front of the conversation only, and no conversation that ends with the model's word. */
+const isStrict = (provider: string): boolean => /anthropic|google|vertex|bedrock/i.test(provider)
+
+/** What is told in the middle of a conversation, as those providers take it: from outside. */
+const fromOutside = (message: Message): Message =>
+  message.role === "system"
+    ? {
+        role: "user",
+        content: [{ type: "text", text: `<system-message>\n${message.content}\n</system-message>` }]
+      }
+    : message
+
+const inFrontOnly = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
+  const first = messages.findIndex(({ role }) => role !== "system")
+  if (first < 0 || !messages.some(({ role }, index) => index > first && role === "system")) return messages
+  return messages.map((message, index) => (index > first ? fromOutside(message) : message))
+}
+
 /**
  * A function from messages to a fresh prompt array. It remembers what it made of a message, by identity, for as long as
  * the message lives: messages are never changed in place.
@@ -109,7 +127,8 @@ export const makePrompt = (
   version: SpecificationVersion,
   provider: string
 ): ((messages: ReadonlyArray<Message>) => Array<object>) => {
-  if (version === "v3") return messages => [...messages]
+  const order = isStrict(provider) ? inFrontOnly : (messages: ReadonlyArray<Message>) => messages
+  if (version === "v3") return messages => [...order(messages)]
   // `openai.responses` is the provider `openai`, which is the key of its references.
   const convertPart = partConversion(version, provider.split(".", 1)[0] ?? provider)
   const made = new WeakMap<Message, object>()
@@ -123,5 +142,5 @@ export const makePrompt = (
     made.set(message, converted)
     return converted
   }
-  return messages => messages.map(convert)
+  return messages => order(messages).map(convert)
 }

@@ -19,6 +19,8 @@ export interface AnsweredCall {
   readonly chunk: ToolCall
   /** The parsed arguments. */
   readonly input: unknown
+  /** What was written among the arguments and is none; see {@link TakeApart}. */
+  readonly aside: unknown
   /** Why the arguments are no JSON; such a call is never executed. */
   readonly malformed?: string
   /** Whether the arguments were written to their end for sure. No text at all may stand for none, or be cut off. */
@@ -28,9 +30,19 @@ export interface AnsweredCall {
   readonly part: Mutable<ToolCallPart>
 }
 
+/** Takes out of the parsed arguments of a call what is no argument of its tool: nobody sees it among them. */
+export type TakeApart = (
+  toolName: string,
+  written: unknown
+) => { readonly input: unknown; readonly aside: unknown }
+
+const nothingAside: TakeApart = (_, written) => ({ input: written, aside: undefined })
+
 /** Arguments that the model is writing, or has written. */
 class Draft {
   text = ""
+  /** What the arguments of its call say, with everything that was written among them. */
+  said = ""
   isOpen = true
   /** Whether the provider itself said that the arguments are complete. */
   isComplete = false
@@ -88,7 +100,8 @@ export class Calls {
     private readonly ids: RunIds,
     private readonly makeId: () => string,
     private readonly emit: (chunk: Chunk) => void,
-    private readonly told: (part: ToolCallPart | ToolResultPart) => void
+    private readonly told: (part: ToolCallPart | ToolResultPart) => void,
+    private readonly takeApart: TakeApart = nothingAside
   ) {}
 
   start(part: ModelPart.ToolInputStart): void {
@@ -160,7 +173,7 @@ export class Calls {
     const told = known.filter(({ call, toolName: name }) => call !== undefined && name === toolName)
     if (toolCallId !== "" && told.length > 0) {
       // Arguments that come to nothing are no other arguments.
-      if (isBlank(input) || told.some(({ call }) => stringify(call?.input) === said(input))) return
+      if (isBlank(input) || told.some(draft => draft.said === said(input))) return
     }
     const written = known.filter(({ call }) => call === undefined)
     const draft =
@@ -190,10 +203,15 @@ export class Calls {
   private make(draft: Draft, toolName: string, rawInput: unknown, isProviderExecuted: boolean): AnsweredCall {
     const parsed = parseArguments(rawInput)
     // Escapes such as "\\ud83d" make halves of surrogate pairs, and a parsed value may be anything.
-    const input = Either.match(parsed, {
+    const written = Either.match(parsed, {
       onLeft: () => malformedInput(rawInput),
       onRight: value => (isPlainJson(rawInput) ? value : toJson(value))
     })
+    draft.said = stringify(written)
+    const { aside, input } =
+      isProviderExecuted || Either.isLeft(parsed)
+        ? nothingAside(toolName, written)
+        : this.takeApart(toolName, written)
     const chunk: ToolCall = {
       type: "tool-call",
       runId: this.runId,
@@ -217,6 +235,7 @@ export class Calls {
     const call: AnsweredCall = {
       chunk,
       input,
+      aside,
       isProviderExecuted,
       part,
       isWritten: Either.isRight(parsed) && !isBlank(rawInput),

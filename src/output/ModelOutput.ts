@@ -61,9 +61,9 @@ export const read = (record: RunRecord): Stream.Stream<Chunk, InvalidConfigurati
  */
 export interface ModelOutput {
   readonly runId: string
-  /** Every chunk. Fails, after `finish`, with the error of a run that failed. */
+  /** Every chunk. Fails, after `finish`, with the error of a run that failed. Only this spans the turns of an until-idle stream. */
   readonly fullStream: Stream.Stream<Chunk, AgentError>
-  /** Text deltas only. */
+  /** Text deltas only, of the run that the values speak of. */
   readonly textStream: Stream.Stream<string, AgentError>
   readonly text: Effect.Effect<string, AgentError>
   /** `""` when there is none. */
@@ -85,7 +85,12 @@ export interface ModelOutput {
   readonly providerMetadata: Effect.Effect<Option.Option<ProviderMetadata>, AgentError>
   /** Everything; never fails: a run that failed has what was said until then, with `error`. */
   readonly fullOutput: Effect.Effect<FullOutput>
-  /** Done when the run is; hands out nothing. Fails like `text`. */
+  /**
+   * Every run of the stream, when it is over: this one, and of an until-idle stream those that answered to its tasks. All other
+   * values are those of the first.
+   */
+  readonly turns: Effect.Effect<ReadonlyArray<FullOutput>>
+  /** Done when the stream is; hands out nothing. Fails like `text`, also with the error of a later turn. */
   readonly drain: Effect.Effect<void, AgentError>
   /** Where the run stands now. */
   readonly status: Effect.Effect<RunStatus>
@@ -108,6 +113,10 @@ export const make = (record: RunRecord, abort: (reason?: unknown) => void): Mode
     record.log.wantAll()
     record.onSettled(full => resume(Effect.succeed(full)))
   })
+  const turns = Effect.async<ReadonlyArray<FullOutput>>(resume => {
+    record.log.wantAll()
+    record.onClosed(all => resume(Effect.succeed(all)))
+  })
   const settled = Effect.flatMap(fullOutput, check)
   const value = <A>(pick: (full: FullOutput) => A): Effect.Effect<A, AgentError> => Effect.map(settled, pick)
   const text = <A>(pick: (full: FullOutput) => A): Effect.Effect<A, AgentError> =>
@@ -115,14 +124,22 @@ export const make = (record: RunRecord, abort: (reason?: unknown) => void): Mode
       const refusal = truncated(full)
       return refusal === undefined ? Effect.succeed(pick(full)) : Effect.fail(refusal)
     })
-  const failedEnd = Effect.suspend(() =>
-    record.settled?.status === "failed" ? Effect.asVoid(check(record.settled)) : Effect.void
-  )
-  const fullStream = Stream.concat(read(record), Stream.drain(Stream.fromEffect(failedEnd)))
+  const last = (): FullOutput | undefined => record.turns.at(-1) ?? record.settled
+  const withFailure = (chunks: Stream.Stream<Chunk, AgentError>, of: () => FullOutput | undefined) => {
+    const failedEnd = Effect.suspend(() => {
+      const full = of()
+      return full?.status === "failed" ? Effect.asVoid(check(full)) : Effect.void
+    })
+    return Stream.concat(chunks, Stream.drain(Stream.fromEffect(failedEnd)))
+  }
+  const chunks = read(record)
+  const fullStream = withFailure(chunks, last)
+  const ofFirst = record.isOpenEnded ? Stream.takeUntil(chunks, ({ type }) => type === "finish") : chunks
+  const textStream = withFailure(ofFirst, () => record.settled)
   return {
     runId: record.runId,
     fullStream,
-    textStream: Stream.mapChunks(fullStream, batch =>
+    textStream: Stream.mapChunks(textStream, batch =>
       Batch.filterMap(batch, chunk =>
         chunk.type === "text-delta" ? Option.some(chunk.payload.text) : Option.none()
       )
@@ -143,7 +160,14 @@ export const make = (record: RunRecord, abort: (reason?: unknown) => void): Mode
     request: value(full => full.request),
     providerMetadata: value(full => Option.fromNullable(full.providerMetadata)),
     fullOutput,
-    drain: Effect.asVoid(settled),
+    turns,
+    drain: Effect.zipRight(
+      turns,
+      Effect.suspend(() => {
+        const full = last()
+        return full === undefined ? Effect.void : Effect.asVoid(check(full))
+      })
+    ),
     status: Effect.sync(() => record.settled?.status ?? record.fold.status),
     tripwire: Effect.sync(() => Option.fromNullable(record.fold.tripped)),
     abort: reason => Effect.sync(() => abort(reason))

@@ -87,7 +87,7 @@ export class RunFold {
   private isTruncated = false
 
   constructor(
-    private readonly runId: string,
+    readonly runId: string,
     /** Characters of reasoning of a step that are kept. */
     private readonly textLimit: number
   ) {}

@@ -95,7 +95,7 @@ describe("tools of a step", () => {
     Effect.gen(function* () {
       const contexts: Array<object> = []
       const look = Tool.make("look", {
-        execute: (_, { abortSignal, write: _write, writeData: _writeData, ...context }) =>
+        execute: (_, { abortSignal, suspend: _suspend, write: _write, writeData: _writeData, ...context }) =>
           Effect.sync(() => {
             contexts.push({ ...context, isAborted: abortSignal.aborted })
           })
@@ -113,6 +113,8 @@ describe("tools of a step", () => {
           resourceId: undefined,
           requestContext: new Map(),
           messages: [Message.system("Look."), Message.user("go")],
+          taskId: undefined,
+          resumeData: undefined,
           isAborted: false
         }
       ])

@@ -52,7 +52,10 @@ export const counting = () => {
       Effect.map(Effect.zipRight(note("messages"), driver.messages(id, last)), found => {
         rows.read += found.length
         return found
-      })
+      }),
+    findTool: (id, callId, before) => Effect.zipRight(note("findTool"), driver.findTool(id, callId, before)),
+    replace: (id, messageId, expected, content, now) =>
+      Effect.zipRight(note("replace"), driver.replace(id, messageId, expected, content, now))
   }
   const note = (operation: Operation) => Effect.sync(() => void calls.push(operation))
   const forget = (): void => {

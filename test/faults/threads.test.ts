@@ -7,6 +7,7 @@ import * as memoryThreads from "../../src/storage/memoryThreads.js"
 import { only } from "../agent/kit.js"
 import { expectPrompt, rolesOf, textIn } from "../agent/memoryKit.js"
 import { latch, memoryLogger, refuseUnhandledRejections, until } from "../support/readers.js"
+import { withThreads } from "../support/stores.js"
 import * as Kit from "./kit.js"
 
 refuseUnhandledRejections()
@@ -345,7 +346,7 @@ describe("a store that insists on its threads", () => {
     return {
       id: "strict",
       asked,
-      layer: Layer.succeed(ThreadStore.ThreadStore, ThreadStore.make(insisting))
+      layer: withThreads(Layer.succeed(ThreadStore.ThreadStore, ThreadStore.make(insisting)))
     }
   }
 

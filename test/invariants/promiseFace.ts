@@ -12,6 +12,7 @@ import {
 } from "eddy/promise"
 import { Effect, Layer, Schema, Supervisor } from "effect"
 import { turn } from "../agent/kit.js"
+import { withThreads } from "../support/stores.js"
 import {
   type AgentScript,
   type Behaviour,
@@ -286,7 +287,7 @@ const play = async (scenario: Scenario): Promise<Heard> => {
   const eddy = new Eddy({
     agents: { agent },
     logger: silence,
-    storage: { id: "world", layer: surroundings(world, supervisor) }
+    storage: { id: "world", layer: withThreads(surroundings(world, supervisor)) }
   })
   if (isBefore(stop)) stopNow()
   output = await agent.stream("go", {

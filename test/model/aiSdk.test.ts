@@ -275,6 +275,51 @@ describe("the prompt", () => {
   )
 })
 
+describe("a system message behind the first word of a conversation", () => {
+  const first: Message = { role: "system", content: "Be brief." }
+  const said: ReadonlyArray<Message> = [
+    { role: "user", content: [{ type: "text", text: "Go." }] },
+    { role: "assistant", content: [{ type: "text", text: "Started." }] }
+  ]
+  const note: Message = { role: "system", content: "Call c1 is done." }
+
+  const promptOf = (version: Version, provider: string) =>
+    Effect.gen(function* () {
+      const calls: Array<AiSdk.AiSdkCallOptions> = []
+      const doStream: AiSdk.AiSdkModel["doStream"] = async options => {
+        calls.push(options)
+        return { stream: streamOf() }
+      }
+      const model = AiSdk.make({ ...modelOf(doStream, version), provider })
+      yield* readAll(model, request({ messages: [first, ...said, note] }))
+      return calls[0]?.prompt
+    })
+
+  it.effect.each(
+    allVersions.flatMap(version => ["openai.chat", "brook.chat"].map(name => [version, name] as const))
+  )("stays where it stands: %s, %s", ([version, provider]) =>
+    Effect.gen(function* () {
+      expect(yield* promptOf(version, provider)).toEqual([first, ...said, note])
+    })
+  )
+
+  it.effect.each(
+    allVersions.flatMap(version =>
+      ["anthropic.messages", "google.generative-ai", "amazon-bedrock"].map(name => [version, name] as const)
+    )
+  )(
+    "comes from outside where providers take none, and no conversation ends with the model: %s, %s",
+    ([version, provider]) =>
+      Effect.gen(function* () {
+        const told = {
+          role: "user",
+          content: [{ type: "text", text: "<system-message>\nCall c1 is done.\n</system-message>" }]
+        }
+        expect(yield* promptOf(version, provider)).toEqual([first, ...said, told])
+      })
+  )
+})
+
 describe("a call that fails", () => {
   it.effect("keeps status, retryability and cause", () =>
     Effect.gen(function* () {
