@@ -5,18 +5,24 @@
  */
 import * as Effect from "effect/Effect"
 import * as ManagedRuntime from "effect/ManagedRuntime"
-import { given, refuseUnknown, settingsOf } from "../agent/checkOptions.js"
+import { given, settingsOf } from "../agent/checkOptions.js"
 import { type Agent as CoreAgent, make as makeAgent } from "../agent/definition.js"
 import type { Dynamic as CoreDynamic } from "../agent/RunOptions.js"
-import { record } from "../agent/recording.js"
+import { type Recording, record } from "../agent/recording.js"
+import { recordResumed } from "../agent/resuming.js"
 import { RunControl } from "../agent/run.js"
 import { asTool } from "../agent/subAgent.js"
+import { taskExecutors } from "../agent/taskExecutor.js"
+import type { Executor } from "../background/Executor.js"
 import type { FullOutput } from "../output/FullOutput.js"
 import { failureOf } from "../output/RunRecord.js"
 import type { Input } from "../protocol/Conversation.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
+import { refuseUnknown } from "../protocol/options.js"
+import type { ThreadStore } from "../storage/ThreadStore.js"
 import type * as Tool from "../tool/Tool.js"
-import type { AgentSettings, StreamOptions } from "./AgentOptions.js"
+import type { AgentSettings, ResumeStreamOptions, StreamOptions } from "./AgentOptions.js"
+import { toAgentBackground } from "./background.js"
 import { announceEnd, observer } from "./callbacks.js"
 import { consoleLayer } from "./logging.js"
 import { ModelOutput } from "./ModelOutput.js"
@@ -38,6 +44,7 @@ const agentFields = [
   "tools",
   "agents",
   "memory",
+  "backgroundTasks",
   "defaultOptions"
 ] as const satisfies ReadonlyArray<keyof AgentOptions>
 
@@ -46,6 +53,20 @@ const missingModel = (id: string): InvalidConfiguration =>
     field: "model",
     message: `Agent "${id}" has no model. Give it one of an AI SDK provider package, for example openai("gpt-5"), or its name: "openai/gpt-5".`
   })
+
+const neverIdle = new InvalidConfiguration({
+  field: "untilIdle",
+  message:
+    "`generate` is one turn, and cannot wait until its tasks are answered. Use stream with `untilIdle`, or leave it out."
+})
+
+const idOf = (field: keyof ResumeStreamOptions, id: unknown): string => {
+  if (typeof id === "string" && id !== "") return id
+  throw new InvalidConfiguration({
+    field,
+    message: `\`${field}\` is no id. Give the one that the chunks of the suspended call have.`
+  })
+}
 
 /** Of agents that belong to no container. Holds nothing that would have to be disposed of. */
 const ownRuntime = ManagedRuntime.make(consoleLayer)
@@ -64,10 +85,20 @@ export class Agent {
   readonly description: string | undefined
   readonly #core: CoreAgent
   readonly #defaultOptions: StreamOptions
+  readonly #agents: ReadonlyArray<Agent>
   #runs: Runs.Runs = Runs.make(ownRuntime)
 
   constructor(options: AgentOptions) {
-    const { agents, defaultOptions = {}, description, instructions, memory, model, tools } = options
+    const {
+      agents = {},
+      backgroundTasks,
+      defaultOptions = {},
+      description,
+      instructions,
+      memory,
+      model,
+      tools
+    } = options
     const id = options.id ?? options.name ?? ""
     refuseUnknown(`Agent "${id}"`, options, agentFields)
     refuseUnknown(`\`defaultOptions\` of agent "${id}"`, defaultOptions, streamFields)
@@ -80,10 +111,12 @@ export class Agent {
       ...(description === undefined ? {} : { description }),
       ...(instructions === undefined ? {} : { instructions: toDynamic(instructions, text => text) }),
       ...(memory === undefined ? {} : { memory }),
+      ...(backgroundTasks === undefined ? {} : { backgroundTasks: toAgentBackground(backgroundTasks) }),
       model: toDynamic(model, toModels),
       tools: withAgents(toDynamic(tools ?? {}, toTools), agents)
     })
     this.#defaultOptions = defaultOptions
+    this.#agents = Object.values(agents)
     this.id = id
     this.name = this.#core.name
     this.description = description
@@ -94,6 +127,13 @@ export class Agent {
     agent.#runs = runs
   }
 
+  /** The agents that its model may call. */
+  static readonly below = (agent: Agent): ReadonlyArray<Agent> => agent.#agents
+
+  /** Who runs the background tasks of its tools. */
+  static readonly executors = (agent: Agent): Effect.Effect<ReadonlyMap<string, Executor>> =>
+    taskExecutors(agent.#core)
+
   /** An agent as the tool of another one. Callbacks, thread and tools of its default options are its own runs' affair. */
   static readonly toTool = (agent: Agent, name: string): Tool.Tool => {
     const {
@@ -101,46 +141,86 @@ export class Agent {
       memory: __,
       requestContext: ___,
       runId: ____,
+      untilIdle: _____,
       tools,
       ...options
     } = toRunOptions(agent.#defaultOptions)
-    return asTool(agent.#core, { name: `agent-${name}`, options })
+    const tool = asTool(agent.#core, { name: `agent-${name}`, options })
+    return { ...tool, aliases: [...tool.aliases, name, agent.id] }
   }
 
   /**
    * Starts a run and gives its output at once. Rejects with `InvalidConfiguration` or `InvalidMessage` when options or
    * messages are wrong; what happens to the run later is in its output.
    */
-  async stream(messages: Input, options: StreamOptions = {}): Promise<ModelOutput> {
-    refuseUnknown("A run", options, streamFields)
-    const merged: StreamOptions = { ...this.#defaultOptions, ...given(options) }
-    const runs = this.#runs
-    const observe = observer(merged, runs.log)
-    const control = new RunControl()
-    const begin = record(this.#core, messages, toRunOptions(merged), observe, control)
-    const { abort, recorded } = await runs.start(begin, control.abort)
-    announceEnd(recorded, merged, runs.log)
-    return new ModelOutput(recorded, abort, runs.log)
+  stream(messages: Input, options: StreamOptions = {}): Promise<ModelOutput> {
+    return this.#stream(messages, this.#defaultOptions, options)
+  }
+
+  /** `stream` with `untilIdle: true`, unless `untilIdle` is given. */
+  streamUntilIdle(messages: Input, options: StreamOptions = {}): Promise<ModelOutput> {
+    return this.#stream(messages, { ...this.#defaultOptions, untilIdle: true }, options)
+  }
+
+  /**
+   * Resumes the suspended task of a call that this agent made, with `data`, and streams what happens to it: with `untilIdle`
+   * also the turn that answers to its result. Rejects, and leaves it suspended, with `TaskNotFound`, `InvalidTaskState`,
+   * `TaskExecutorNotFound` or `InvalidResumeData`.
+   */
+  async resumeStream(data: unknown, options: ResumeStreamOptions): Promise<ModelOutput> {
+    const { runId, toolCallId, ...rest } = options
+    const call = { runId: idOf("runId", runId), toolCallId: idOf("toolCallId", toolCallId) }
+    return this.#start(this.#defaultOptions, rest, (merged, observe, control) =>
+      recordResumed(this.#core, data, { ...toRunOptions(merged), ...call }, observe, control)
+    )
   }
 
   /** Runs to the end. Rejects with the run's error when it failed or was aborted; whoever gets it needs no log of it. */
   async generate(messages: Input, options: StreamOptions = {}): Promise<FullOutput> {
-    const { onError = ignore } = this.#defaultOptions
-    const output = await this.stream(messages, { onError, ...options })
+    if (options.untilIdle !== undefined && options.untilIdle !== false) throw neverIdle
+    const { onError = ignore, untilIdle: _, ...defaults } = this.#defaultOptions
+    const output = await this.#stream(messages, { ...defaults, onError }, options)
     const full = await output.getFullOutput()
     const error = failureOf(full)
     if (error !== undefined) throw error
     return full
   }
+
+  #stream(messages: Input, defaults: StreamOptions, options: StreamOptions): Promise<ModelOutput> {
+    return this.#start(defaults, options, (merged, observe, control) =>
+      record(this.#core, messages, toRunOptions(merged), observe, control)
+    )
+  }
+
+  async #start(defaults: StreamOptions, options: StreamOptions, begin: Begin): Promise<ModelOutput> {
+    refuseUnknown("A run", options, streamFields)
+    const merged: StreamOptions = { ...defaults, ...given(options) }
+    const runs = this.#runs
+    const control = new RunControl()
+    const begun = begin(merged, observer(merged, runs.log), control)
+    const { abort, recorded } = await runs.start(begun, control.abort)
+    announceEnd(recorded, merged, runs.log)
+    return new ModelOutput(recorded, abort, runs.log)
+  }
 }
+
+/** What begins with the options of a run and what is to see it. */
+type Begin = (
+  options: StreamOptions,
+  observe: ReturnType<typeof observer>,
+  control: RunControl
+) => Effect.Effect<Recording, unknown, ThreadStore>
 
 const ignore = (): void => undefined
 
 type Tools = ReadonlyArray<Tool.Tool>
 
 /** The tools of an agent, and the agents that it may call. */
-const withAgents = (tools: CoreDynamic<Tools>, agents: AgentOptions["agents"]): CoreDynamic<Tools> => {
-  const below = Object.entries(agents ?? {}).map(([name, agent]) => {
+const withAgents = (
+  tools: CoreDynamic<Tools>,
+  agents: NonNullable<AgentOptions["agents"]>
+): CoreDynamic<Tools> => {
+  const below = Object.entries(agents).map(([name, agent]) => {
     if (agent instanceof Agent) return Agent.toTool(agent, name)
     throw new InvalidConfiguration({
       field: `agents.${name}`,

@@ -14,6 +14,7 @@ import type { AiSdkModel } from "../model/AiSdk.js"
 import type { LanguageModel } from "../model/ModelPort.js"
 import type { ModelId } from "../model/ModelRouter.js"
 import type { Step } from "../output/FullOutput.js"
+import type { AgentBackgroundTasks } from "./background.js"
 import type { RunCallbacks } from "./callbacks.js"
 import type { PromiseTool } from "./createTool.js"
 
@@ -68,14 +69,41 @@ export interface StepChanges extends Omit<CoreStepChanges, "model" | "tools"> {
 /** Called before each step. One that throws fails the run. @since 0.1.0 @category models */
 export type PrepareStep = (state: StepState) => StepChanges | undefined | Promise<StepChanges | undefined>
 
+/** How long a stream stays open for background tasks, and when their results are answered. @since 0.1.0 @category models */
+export interface UntilIdleOptions {
+  /**
+   * Milliseconds that the stream waits, between two turns, for tasks that still run; then it closes, and they go on. Default
+   * 300 000.
+   */
+  readonly maxIdleMs?: number
+  /** `ready`: whatever has settled is answered at once. `all`: when nothing runs any more. Default `ready`. */
+  readonly batch?: "ready" | "all"
+}
+
 /** Options of one run. @since 0.1.0 @category models */
-export interface StreamOptions extends Omit<RunOptions, "tools" | "stopWhen" | "prepareStep">, RunCallbacks {
+export interface StreamOptions
+  extends Omit<RunOptions, "tools" | "stopWhen" | "prepareStep" | "untilIdle">,
+    RunCallbacks {
+  /**
+   * Keeps the stream open until the background tasks of the thread have settled, or of the run where there is no thread, and
+   * the model has answered to their results: it is called again, in the same stream. Does nothing where no background tasks
+   * are enabled. Only of `stream`: `generate` ignores a default, and refuses it otherwise. Default false.
+   */
+  readonly untilIdle?: boolean | UntilIdleOptions
   /** Stops the run when any of them says so; `maxSteps` holds beside it. */
   readonly stopWhen?: StopWhen | ReadonlyArray<StopWhen>
   /** Changes the next step: its model, messages, tools and settings. */
   readonly prepareStep?: PrepareStep
   /** Tools of this run beside the agent's; one of the same name takes the agent's place. */
   readonly tools?: ToolsInput
+}
+
+/** What a suspended call is resumed with, and options of the turn that answers to it. @since 0.1.0 @category models */
+export interface ResumeStreamOptions extends StreamOptions {
+  /** The run that made the call. */
+  readonly runId: string
+  /** The call. */
+  readonly toolCallId: string
 }
 
 /** What an agent is made of, but for the agents below it. @since 0.1.0 @category models */
@@ -92,6 +120,8 @@ export interface AgentSettings {
   readonly tools?: Dynamic<ToolsInput>
   /** How its runs remember; which thread a run belongs to, the run says. */
   readonly memory?: MemorySettings
+  /** Which of its tools run in the background, in a container with `backgroundTasks`. Default: those that say so themselves. */
+  readonly backgroundTasks?: AgentBackgroundTasks
   /** What every run has unless it says otherwise. */
   readonly defaultOptions?: StreamOptions
 }

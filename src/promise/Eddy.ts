@@ -4,16 +4,22 @@
  * @since 0.1.0
  */
 import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
-import { refuseUnknown } from "../agent/checkOptions.js"
+import type { Settings } from "../background/settings.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
+import { refuseUnknown } from "../protocol/options.js"
+import { messageOf } from "../protocol/safeJson.js"
 import { Agent } from "./Agent.js"
+import { BackgroundTaskManager } from "./BackgroundTaskManager.js"
+import { type BackgroundTasksOptions, toSettings } from "./backgroundTasks.js"
 import type { Storage } from "./InMemoryStore.js"
 import { consoleLayer, type EddyLogger, loggerLayer } from "./logging.js"
 import * as Runs from "./runs.js"
 import { Threads } from "./Threads.js"
+import * as Tasks from "./tasks.js"
 
 export type { EddyLogger } from "./logging.js"
 
@@ -25,21 +31,58 @@ const layerOf = (storage: Storage): Storage["layer"] => {
   })
 }
 
+const missingStorage = new InvalidConfiguration({
+  field: "storage",
+  message:
+    "Background tasks are kept in a store. Give the container one, for example new LibSQLStore({ url }), or new InMemoryStore() where they may be gone with the process."
+})
+
+/** What wrong agents are refused with. */
+const checkAgents = (agents: Readonly<Record<string, Agent>>): void => {
+  for (const [name, agent] of Object.entries(agents)) {
+    if (agent instanceof Agent) continue
+    throw new InvalidConfiguration({
+      field: `agents.${name}`,
+      message: `\`agents.${name}\` is no agent. Make it with new Agent({ id, model }).`
+    })
+  }
+}
+
+/** A runtime with background tasks. It begins at once, with what a dead process has left. */
+const startTasks = (
+  settings: Settings,
+  agents: Iterable<Agent>,
+  stores: Storage["layer"],
+  logging: Layer.Layer<never>
+) => {
+  const runtime = ManagedRuntime.make(
+    Layer.provideMerge(Tasks.layer(settings, agents), Layer.merge(logging, stores))
+  )
+  runtime.runFork(Effect.void).addObserver(exit => {
+    if (Exit.isSuccess(exit) || Cause.isInterruptedOnly(exit.cause)) return
+    const message = `The container cannot be used: ${messageOf(Cause.squash(exit.cause))}`
+    Effect.runFork(Effect.provide(Effect.logError(message, exit.cause), logging))
+  })
+  return runtime
+}
+
 /** What a container holds. @since 0.1.0 @category models */
 export interface EddyOptions<Agents extends Readonly<Record<string, Agent>>> {
   /** By the name that {@link Eddy.getAgent} finds them with. */
   readonly agents?: Agents
   /** Default: the console; what went wrong goes to standard error. */
   readonly logger?: EddyLogger
-  /** Where threads are kept. Without it runs with `memory` are refused. */
+  /** Where threads, background tasks and suspended runs are kept. Without it runs with `memory` are refused. */
   readonly storage?: Storage
+  /** How tools run in the background. Default: they do not. Needs `storage`. */
+  readonly backgroundTasks?: BackgroundTasksOptions
 }
 
 /**
  * Owns the runtime of its agents: their runs end when it is shut down. An agent belongs to the container that was made
  * last with it.
  *
- * The constructor throws `InvalidConfiguration` for an option that it does not know.
+ * The constructor throws `InvalidConfiguration` for an option that it does not know, or that cannot work.
  *
  * @since 0.1.0
  * @category models
@@ -48,35 +91,44 @@ export class Eddy<const Agents extends Readonly<Record<string, Agent>> = Readonl
   readonly agents: Agents
   /** The conversations in the storage. Every call rejects with `InvalidConfiguration` when there is none. */
   readonly threads: Threads
+  /** The background tasks; `undefined` when they are not enabled. */
+  readonly backgroundTaskManager: BackgroundTaskManager | undefined
   readonly #runs: Runs.Runs
   readonly #dispose: () => Promise<void>
-  #isShutDown = false
+  readonly #waiting = new Tasks.Waiting()
+  #ended: Promise<void> | undefined
 
   constructor(options: EddyOptions<Agents> = {}) {
-    refuseUnknown("The container", options, ["agents", "logger", "storage"])
+    refuseUnknown("The container", options, ["agents", "logger", "storage", "backgroundTasks"])
     this.agents = options.agents ?? ({} as Agents)
-    const { logger, storage } = options
+    const { backgroundTasks, logger, storage } = options
+    const stores = storage === undefined ? undefined : layerOf(storage)
+    const settings = toSettings(backgroundTasks)
+    if (settings.enabled && stores === undefined) throw missingStorage
+    checkAgents(this.agents)
     const logging = logger === undefined ? consoleLayer : loggerLayer(logger)
-    const runtime = ManagedRuntime.make(
-      storage === undefined ? logging : Layer.merge(logging, layerOf(storage))
-    )
+    const tasks =
+      stores !== undefined && settings.enabled
+        ? startTasks(settings, Object.values(this.agents), stores, logging)
+        : undefined
+    const runtime =
+      tasks ?? ManagedRuntime.make(stores === undefined ? logging : Layer.merge(logging, stores))
     this.threads = new Threads(async effect => {
-      if (this.#isShutDown) throw Runs.shutDown
+      if (this.#ended !== undefined) throw Runs.shutDown
       const exit = await runtime.runPromiseExit(effect)
       if (Exit.isSuccess(exit)) return exit.value
       throw Cause.squash(exit.cause)
     })
+    this.backgroundTaskManager =
+      tasks === undefined
+        ? undefined
+        : new BackgroundTaskManager({
+            runFork: effect => this.#waiting.add(tasks.runFork(effect)),
+            refusal: () => (this.#ended === undefined ? undefined : Runs.shutDown)
+          })
     this.#dispose = () => runtime.dispose()
     this.#runs = Runs.make(runtime)
-    for (const [name, agent] of Object.entries(this.agents)) {
-      if (!(agent instanceof Agent)) {
-        throw new InvalidConfiguration({
-          field: `agents.${name}`,
-          message: `\`agents.${name}\` is no agent. Make it with new Agent({ id, model }).`
-        })
-      }
-      Agent.adopt(agent, this.#runs)
-    }
+    for (const agent of Object.values(this.agents)) Agent.adopt(agent, this.#runs)
   }
 
   /** The agent of this name, or of this id. Throws `InvalidConfiguration`, which names the known ones. */
@@ -94,13 +146,21 @@ export class Eddy<const Agents extends Readonly<Record<string, Agent>> = Readonl
     })
   }
 
-  /** Aborts every run and waits until they have ended. The container cannot be used afterwards. */
-  readonly shutdown = async (): Promise<void> => {
-    this.#isShutDown = true
-    await this.#runs.shutdown()
-    await this.#dispose()
+  /**
+   * Aborts every run and waits until they have ended; running background tasks get their grace period, and what is left of
+   * them goes to the next process. The container cannot be used afterwards.
+   */
+  readonly shutdown = (): Promise<void> => {
+    this.#ended ??= this.#end()
+    return this.#ended
   }
 
   /** `await using` shuts the container down at the end of the block. */
   readonly [Symbol.asyncDispose] = (): Promise<void> => this.shutdown()
+
+  async #end(): Promise<void> {
+    await this.#runs.shutdown()
+    await this.#dispose()
+    this.#waiting.end()
+  }
 }

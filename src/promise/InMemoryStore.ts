@@ -3,14 +3,17 @@
  *
  * @since 0.1.0
  */
-import type * as Layer from "effect/Layer"
-import { refuseUnknown } from "../agent/checkOptions.js"
+import * as Layer from "effect/Layer"
+import { refuseUnknown } from "../protocol/options.js"
+import * as RunStore from "../storage/RunStore.js"
+import * as TaskStore from "../storage/TaskStore.js"
 import * as ThreadStore from "../storage/ThreadStore.js"
 
 /** Where a container keeps what is to be kept. @since 0.1.0 @category models */
 export interface Storage {
   readonly id: string
-  readonly layer: Layer.Layer<ThreadStore.ThreadStore>
+  /** The stores. One that cannot be reached fails, and so does everything of the container that needs them. */
+  readonly layer: Layer.Layer<ThreadStore.ThreadStore | TaskStore.TaskStore | RunStore.RunStore, unknown>
 }
 
 /** @since 0.1.0 @category models */
@@ -20,15 +23,19 @@ export interface InMemoryStoreOptions {
 }
 
 /**
- * Keeps threads in memory: for tests and first steps. Everything is gone with the process; two containers that share one
- * have different threads.
+ * Keeps threads, background tasks and suspended runs in memory: for tests and first steps. Everything is gone with the
+ * process; two containers that share one have nothing in common.
  *
  * @since 0.1.0
  * @category models
  */
 export class InMemoryStore implements Storage {
   readonly id: string
-  readonly layer: Layer.Layer<ThreadStore.ThreadStore> = ThreadStore.layerMemory
+  readonly layer: Storage["layer"] = Layer.mergeAll(
+    ThreadStore.layerMemory,
+    TaskStore.layerMemory,
+    RunStore.layerMemory
+  )
 
   constructor(options: InMemoryStoreOptions = {}) {
     refuseUnknown("InMemoryStore", options, ["id"])

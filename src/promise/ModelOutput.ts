@@ -52,6 +52,7 @@ export class ModelOutput {
   readonly #log: Log
   #values: Map<string, Promise<unknown>> | undefined
   #full: Promise<FullOutput> | undefined
+  #turns: Promise<ReadonlyArray<FullOutput>> | undefined
 
   /** Made by `agent.stream()`. */
   constructor(record: RunRecord, abort: (reason?: unknown) => void, log: Log) {
@@ -164,9 +165,16 @@ export class ModelOutput {
     return this.#value("providerMetadata", full => full.providerMetadata)
   }
 
-  /** One entry per turn: the run itself, as long as it is not an until-idle run. */
+  /**
+   * Every run of the stream, when it is over: this one, and of an until-idle stream those that answered to its tasks. All
+   * other values are those of the first. Never rejects: a run that failed is there with its error.
+   */
   get turns(): Promise<ReadonlyArray<FullOutput>> {
-    return this.#value("turns", full => [full])
+    this.#turns ??= new Promise(resolve => {
+      this.#record.log.wantAll()
+      this.#record.onClosed(resolve)
+    })
+    return this.#turns
   }
 
   /** The run's error, once its `error` or `abort` chunk has passed. */
@@ -192,9 +200,9 @@ export class ModelOutput {
   /** Everything, at the end of the run. Resolves also when the run failed: with what was said until then, and `error`. */
   readonly getFullOutput = (): Promise<FullOutput> => this.#fullOutput()
 
-  /** Lets the run go to its end. Rejects with its error when it failed, unless `onError` is there to get it. */
+  /** Lets the stream go to its end. Rejects with the run's error when it failed, unless `onError` is there to get it. */
   readonly consumeStream = ({ onError }: ConsumeStreamOptions = {}): Promise<void> => {
-    const consumed = this.#fullOutput().then(full => {
+    const consumed = this.#closed().then(full => {
       const error = failureOf(full)
       if (error === undefined) return
       if (onError === undefined) throw error
@@ -205,14 +213,21 @@ export class ModelOutput {
     return consumed
   }
 
-  /** Stops the run: provider and tools within 50 ms. Resolves when the run has settled. */
+  /**
+   * Stops the run, and the stream: provider and tools within 50 ms. Background tasks go on. Resolves when the stream is over.
+   */
   readonly cancel = async (reason?: unknown): Promise<void> => {
     this.#abort(reason)
-    await this.#fullOutput()
+    await this.#closed()
   }
 
   /** `await using` stops the run at the end of the block, when it is still going. */
   readonly [Symbol.asyncDispose] = (): Promise<void> => this.cancel("The output was disposed of.")
+
+  /** What the run came to, when its stream is over. */
+  #closed(): Promise<FullOutput> {
+    return this.turns.then(() => this.#fullOutput())
+  }
 
   #fullOutput(): Promise<FullOutput> {
     this.#full ??= new Promise<FullOutput>(resolve => {

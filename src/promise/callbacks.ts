@@ -8,7 +8,8 @@ import { messageOf } from "../protocol/safeJson.js"
 
 /**
  * What a run calls as it goes. Exactly one of `onFinish`, `onError` and `onAbort` is called, once. Nothing waits for them:
- * a callback that returns a promise does not slow the run down.
+ * a callback that returns a promise does not slow the run down. Of an until-idle stream they are about its first run, but for
+ * `onChunk` and `onStepFinish`; the failure of a later one is logged.
  *
  * @since 0.1.0
  * @category models
@@ -59,7 +60,7 @@ export const observer = (
   return (chunk, record) => {
     if (onChunk !== undefined) guard("onChunk", log, () => onChunk(chunk))
     if (chunk.type !== "step-finish" || onStepFinish === undefined) return
-    const step = record.fold.finishedSteps.at(-1)
+    const step = record.current.finishedSteps.at(-1)
     if (step !== undefined) guard("onStepFinish", log, () => onStepFinish(step))
   }
 }
@@ -67,6 +68,12 @@ export const observer = (
 /** Calls the one callback for how the run ended. */
 export const announceEnd = (record: RunRecord, callbacks: RunCallbacks, log: Log): void => {
   const { onAbort, onError, onFinish } = callbacks
+  record.onClosed(([_, ...later]) => {
+    // Whoever asked was called with the end of the first.
+    for (const { error, runId, status } of later) {
+      if (status === "failed") log(Effect.logError(`Run ${runId} failed: ${messageOf(error)}`))
+    }
+  })
   record.onSettled(output => {
     if (output.status === "failed" || output.status === "aborted") {
       const error = failureOf(output) ?? new Error(`The run ended with status "${output.status}".`)

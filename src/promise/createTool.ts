@@ -3,51 +3,17 @@
  *
  * @since 0.1.0
  */
-
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Runtime from "effect/Runtime"
-import { refuseUnknown } from "../agent/checkOptions.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
-import type { Message } from "../protocol/Message.js"
+import { refuseUnknown } from "../protocol/options.js"
 import * as Tool from "../tool/Tool.js"
-import type { DataPart, RequestContext, ToolContext } from "../tool/ToolContext.js"
 import type * as ToolSchema from "../tool/ToolSchema.js"
+import { type ToolBackground, toBackground } from "./background.js"
 import { fromPromise } from "./fromPromise.js"
+import { type ToolExecutionContext, toContext } from "./toolContext.js"
 
-/**
- * Puts chunks on the stream while a tool runs, at once and in the order of writing. There is no need to wait for the
- * promises: they resolve when the readers of the run have room, so that a tool that writes much may go at their pace. After
- * the call has ended, writing does nothing.
- *
- * @since 0.1.0
- * @category models
- */
-export interface ToolWriter {
-  /** A `tool-output` chunk. */
-  readonly write: (output: unknown) => Promise<void>
-  /** A `data-*` chunk. */
-  readonly custom: (part: DataPart) => Promise<void>
-}
-
-/** What a tool knows of the call it serves. @since 0.1.0 @category models */
-export interface ToolExecutionContext {
-  readonly agent: {
-    readonly agentId: string
-    readonly toolCallId: string
-    /** The prompt that the model answered with this call. */
-    readonly messages: ReadonlyArray<Message>
-    /** The thread of the run, when it has one, and whose it is. */
-    readonly threadId: string | undefined
-    readonly resourceId: string | undefined
-  }
-  readonly runId: string
-  /** Values of this request, shared by its tools. */
-  readonly requestContext: RequestContext
-  /** Fires when the run is aborted, or the call takes too long. The run does not wait for a tool that ignores it. */
-  readonly abortSignal: AbortSignal
-  readonly writer: ToolWriter
-}
+export type { ToolExecutionContext, ToolWriter } from "./toolContext.js"
 
 /** What a tool is made of. @since 0.1.0 @category models */
 export interface CreateToolOptions<Input extends ToolSchema.Source, Output extends ToolSchema.Source, A> {
@@ -64,13 +30,20 @@ export interface CreateToolOptions<Input extends ToolSchema.Source, Output exten
    * tool: the run ends with reason `tool-calls`.
    */
   readonly execute?: (input: ToolSchema.Decoded<Input>, context: ToolExecutionContext) => Promise<A> | A
-  /** How long a call may take: milliseconds, or a text such as `"30 seconds"`. Default: any time. */
+  /**
+   * How long a call may take: milliseconds, or a text such as `"30 seconds"`. Default: any time. In the background
+   * `background.timeoutMs` says it.
+   */
   readonly timeout?: Duration.DurationInput
   /**
    * What the model is told of an output, in place of what the stream shows: a text, any JSON value, or the AI SDK's
    * `{ type: "content", value: [{ type: "text", text }, { type: "image-data", data, mediaType }] }`. It gets no failures.
    */
   readonly toModelOutput?: (output: ToolSchema.Shown<Output, NoInfer<A>>) => unknown
+  /** How its calls run in the background, beside the conversation. Default: they do not. */
+  readonly background?: ToolBackground
+  /** What a suspended task must be resumed with. Without it any value goes. */
+  readonly resumeSchema?: ToolSchema.Source
 }
 
 /** A tool of the Promise facade. @since 0.1.0 @category models */
@@ -81,25 +54,6 @@ export interface PromiseTool {
   readonly named: (name: string) => Tool.Tool
 }
 
-const toContext = (context: ToolContext, runtime: Runtime.Runtime<never>): ToolExecutionContext => ({
-  agent: {
-    agentId: context.agentId,
-    toolCallId: context.toolCallId,
-    messages: context.messages,
-    threadId: context.threadId,
-    resourceId: context.resourceId
-  },
-  runId: context.runId,
-  requestContext: context.requestContext,
-  get abortSignal() {
-    return context.abortSignal
-  },
-  writer: {
-    write: output => Runtime.runPromise(runtime)(context.write(output)),
-    custom: part => Runtime.runPromise(runtime)(context.writeData(part))
-  }
-})
-
 /** What is wrong with a tool, in the names of the facade's options. */
 const inFacadeWords = <A>(name: string, make: () => A): A => {
   try {
@@ -107,7 +61,10 @@ const inFacadeWords = <A>(name: string, make: () => A): A => {
   } catch (cause) {
     if (!(cause instanceof InvalidConfiguration)) throw cause
     const translate = (text: string): string =>
-      text.replaceAll(`${name}.input`, "inputSchema").replaceAll(`${name}.success`, "outputSchema")
+      text
+        .replaceAll(`${name}.input`, "inputSchema")
+        .replaceAll(`${name}.success`, "outputSchema")
+        .replaceAll(`${name}.resume`, "resumeSchema")
     const field = cause.field === "name" ? "id" : translate(cause.field)
     throw new InvalidConfiguration({ field, message: translate(cause.message) })
   }
@@ -120,7 +77,9 @@ const toolFields = [
   "outputSchema",
   "execute",
   "timeout",
-  "toModelOutput"
+  "toModelOutput",
+  "background",
+  "resumeSchema"
 ] as const satisfies ReadonlyArray<keyof CreateToolOptions<ToolSchema.Source, ToolSchema.Source, unknown>>
 
 /**
@@ -137,7 +96,17 @@ export const createTool = <
 >(
   options: CreateToolOptions<Input, Output, A>
 ): PromiseTool => {
-  const { description, execute, id, inputSchema, outputSchema, timeout, toModelOutput } = options
+  const {
+    background,
+    description,
+    execute,
+    id,
+    inputSchema,
+    outputSchema,
+    resumeSchema,
+    timeout,
+    toModelOutput
+  } = options
   if (typeof id !== "string" || id === "") {
     throw new InvalidConfiguration({
       field: "id",
@@ -152,6 +121,8 @@ export const createTool = <
         ...(inputSchema === undefined ? {} : { input: inputSchema }),
         ...(outputSchema === undefined ? {} : { success: outputSchema }),
         ...(timeout === undefined ? {} : { timeout }),
+        ...(background === undefined ? {} : { background: toBackground(background) }),
+        ...(resumeSchema === undefined ? {} : { resume: resumeSchema }),
         ...(toModelOutput === undefined
           ? {}
           : { toModelOutput: output => fromPromise(() => toModelOutput(output)) }),
@@ -166,11 +137,13 @@ export const createTool = <
       })
     )
   const made = new Map([[id, make(id)]])
+  // An agent may speak of it by its id, whatever it is registered as.
+  const rename = (name: string): Tool.Tool => ({ ...make(name), aliases: [id] })
   return {
     id,
     description,
     named: name => {
-      const tool = made.get(name) ?? make(name)
+      const tool = made.get(name) ?? rename(name)
       made.set(name, tool)
       return tool
     }

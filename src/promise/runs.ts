@@ -9,7 +9,7 @@ import type { ThreadStore } from "../storage/ThreadStore.js"
 
 /** Runs effects somewhere. */
 export interface Host {
-  readonly runFork: <A, E>(effect: Effect.Effect<A, E>) => Fiber.RuntimeFiber<A, E>
+  readonly runFork: <A, E>(effect: Effect.Effect<A, E>) => Fiber.RuntimeFiber<A, unknown>
 }
 
 /** What the owner of runs does for them. */

@@ -5,6 +5,7 @@ import { checkChanges } from "../agent/planning.js"
 import type {
   Dynamic as CoreDynamic,
   PrepareStep as CorePrepareStep,
+  UntilIdleOptions as CoreUntilIdle,
   DynamicState,
   Models,
   RunOptions,
@@ -22,8 +23,10 @@ import type {
   SingleModel,
   StopWhen,
   StreamOptions,
-  ToolsInput
+  ToolsInput,
+  UntilIdleOptions
 } from "./AgentOptions.js"
+import { maybeTime, optionsOf, said } from "./background.js"
 import { callbackFields } from "./callbacks.js"
 import { fromPromise } from "./fromPromise.js"
 
@@ -124,6 +127,16 @@ const toPrepareStep =
     )
 
 /** Throws `InvalidConfiguration`. */
+const toUntilIdle = (untilIdle: boolean | UntilIdleOptions): boolean | CoreUntilIdle => {
+  if (typeof untilIdle === "boolean") return untilIdle
+  const options = optionsOf("untilIdle", untilIdle, ["maxIdleMs", "batch"])
+  return said<CoreUntilIdle>({
+    maxIdle: maybeTime("untilIdle.maxIdleMs", options.maxIdleMs),
+    batch: options.batch
+  })
+}
+
+/** Throws `InvalidConfiguration`. */
 export const toRunOptions = (options: StreamOptions): RunOptions<ReadonlyArray<Tool.Tool>> => {
   const {
     onAbort: _onAbort,
@@ -134,6 +147,7 @@ export const toRunOptions = (options: StreamOptions): RunOptions<ReadonlyArray<T
     prepareStep,
     stopWhen,
     tools,
+    untilIdle,
     ...rest
   } = options
   const conditions: ReadonlyArray<StopWhen> =
@@ -142,6 +156,7 @@ export const toRunOptions = (options: StreamOptions): RunOptions<ReadonlyArray<T
     ...rest,
     ...(stopWhen === undefined ? {} : { stopWhen: conditions.map(toStopCondition) }),
     ...(prepareStep === undefined ? {} : { prepareStep: toPrepareStep(prepareStep) }),
+    ...(untilIdle === undefined ? {} : { untilIdle: toUntilIdle(untilIdle) }),
     tools: toTools(tools)
   }
 }

@@ -17,8 +17,9 @@ import {
 import { ScriptedModel } from "eddy/testing"
 import { Effect, Layer } from "effect"
 import { describe, expect, it } from "vitest"
-import { changed } from "../agent/memoryKit.js"
+import { changed as changedThreads } from "../agent/memoryKit.js"
 import { collect, latch, memoryLogger, refuseUnhandledRejections, until } from "../support/readers.js"
+import { withThreads } from "../support/stores.js"
 
 refuseUnhandledRejections()
 
@@ -49,6 +50,10 @@ const rejection = (promise: Promise<unknown>): Promise<unknown> =>
   )
 
 const echo = createTool({ id: "echo", inputSchema: { type: "object" }, execute: input => input })
+
+/** A store of threads that does something else, with the other stores in memory. */
+const changed = (change: Parameters<typeof changedThreads>[0]): Storage["layer"] =>
+  withThreads(changedThreads(change))
 
 describe("a run with a thread", () => {
   it("remembers: the next turn is told what was said", async () => {
@@ -440,7 +445,7 @@ describe("a store that is wrong", () => {
     const agent = agentOf([])
     const eddy = new Eddy({
       agents: { agent },
-      storage: storageOf(Layer.effect(ThreadStore.ThreadStore, Effect.die(broken))),
+      storage: storageOf(withThreads(Layer.effect(ThreadStore.ThreadStore, Effect.die(broken)))),
       logger: memoryLogger()
     })
     expect(await rejection(agent.stream("go", { memory }))).toBe(broken)
@@ -458,7 +463,7 @@ describe("a store that is wrong", () => {
         ThreadStore.layerMemory
       )
     )
-    const eddy = new Eddy({ agents: { agent }, storage: storageOf(slow) })
+    const eddy = new Eddy({ agents: { agent }, storage: storageOf(withThreads(slow)) })
     const asked = agent.generate("go", { memory })
     gate.open()
     expect((await asked).text).toBe("1")

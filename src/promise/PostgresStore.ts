@@ -1,0 +1,43 @@
+/**
+ * Storage of a container in PostgreSQL.
+ *
+ * @since 0.1.0
+ */
+import { refuseUnknown } from "../protocol/options.js"
+import * as Postgres from "../storage/PostgresStore.js"
+import { checkPostgres } from "../storage/sqlOptions.js"
+import type { Storage } from "./InMemoryStore.js"
+
+/** @since 0.1.0 @category models */
+export interface PostgresStoreOptions {
+  /** Default `postgres`. */
+  readonly id?: string
+  /** `postgres://user:password@host:port/database`, with the parameters that `pg` knows. */
+  readonly url: string
+  /** How many connections this process opens at most. Default 10; one of them writes. */
+  readonly maxConnections?: number
+}
+
+/**
+ * Keeps threads, background tasks and suspended runs in PostgreSQL:
+ * `new PostgresStore({ url: "postgres://user:password@localhost:5432/database" })`. Needs the packages `@effect/sql-pg`,
+ * `@effect/sql`, `@effect/platform` and `@effect/experimental`. The database is opened when it is needed first, and closed
+ * when the container is shut down.
+ *
+ * The constructor throws `InvalidConfiguration` for options that cannot work.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export class PostgresStore implements Storage {
+  readonly id: string
+  readonly layer: Storage["layer"]
+
+  constructor(options: PostgresStoreOptions) {
+    refuseUnknown("PostgresStore", options, ["id", "url", "maxConnections"])
+    const { id, ...rest } = options
+    checkPostgres(rest)
+    this.id = id ?? "postgres"
+    this.layer = Postgres.layer(rest)
+  }
+}

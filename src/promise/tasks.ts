@@ -1,0 +1,57 @@
+/** The manager of background tasks that a container has. */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import * as FiberId from "effect/FiberId"
+import * as Layer from "effect/Layer"
+import { Executors } from "../background/core.js"
+import type { Settings } from "../background/settings.js"
+import * as TaskManager from "../background/TaskManager.js"
+import * as ToolDispatcher from "../background/ToolDispatcher.js"
+import { Agent } from "./Agent.js"
+
+/** Agents, and those that they may call: of two of one id the first one runs what is left of their tasks. */
+const allOf = (agents: Iterable<Agent>): ReadonlySet<Agent> => {
+  const known = new Set(agents)
+  // A set that grows while it is gone through is gone through to its end.
+  for (const agent of known) for (const below of Agent.below(agent)) known.add(below)
+  return known
+}
+
+/** Who runs the tasks of these agents. Known before anything that a dead process has left is taken up. */
+const executorsOf = Effect.fnUntraced(function* (agents: Iterable<Agent>) {
+  const executors = new Executors()
+  for (const agent of [...allOf(agents)].reverse()) {
+    for (const [toolName, executor] of yield* Agent.executors(agent)) {
+      executors.add(agent.id, toolName, executor)
+    }
+  }
+  return executors
+})
+
+/** The manager, and the way to it for runs. Ends with its scope. */
+export const layer = (settings: Settings, agents: Iterable<Agent>) =>
+  Layer.scopedContext(
+    Effect.gen(function* () {
+      const manager = yield* TaskManager.make(settings, yield* executorsOf(agents))
+      return Context.make(TaskManager.TaskManager, manager).pipe(
+        Context.add(ToolDispatcher.ToolDispatcher, ToolDispatcher.of(manager))
+      )
+    })
+  )
+
+/** Fibers that wait for something of the manager, and must not do so for ever. */
+export class Waiting {
+  private readonly fibers = new Set<Pick<Fiber.RuntimeFiber<unknown>, "unsafeInterruptAsFork">>()
+
+  add<A, E>(fiber: Fiber.RuntimeFiber<A, E>): Fiber.RuntimeFiber<A, E> {
+    this.fibers.add(fiber)
+    fiber.addObserver(() => this.fibers.delete(fiber))
+    return fiber
+  }
+
+  /** Nothing comes any more. */
+  end(): void {
+    for (const fiber of this.fibers) fiber.unsafeInterruptAsFork(FiberId.none)
+  }
+}
