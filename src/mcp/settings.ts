@@ -1,6 +1,6 @@
 /** A server and its options, checked before anything is started. Throws `InvalidConfiguration`. */
 import { InvalidConfiguration } from "../protocol/Errors.js"
-import * as Tool from "../tool/Tool.js"
+import { milliseconds } from "../tool/background.js"
 import type { HttpServer, McpOptions, McpServer, StdioServer, TransportServer } from "./McpServer.js"
 
 export type Address =
@@ -79,8 +79,8 @@ export const settingsOf = (server: McpServer, options: McpOptions): Settings => 
     address,
     who: `the MCP server ${name === undefined ? nameOf(address) : `"${name}"`}`,
     prefix: name === undefined ? "" : `${name}_`,
-    connectTimeout: Tool.milliseconds("connectTimeout", connectTimeout),
-    timeout: Tool.milliseconds("timeout", timeout),
+    connectTimeout: milliseconds("connectTimeout", connectTimeout),
+    timeout: milliseconds("timeout", timeout),
     clientInfo
   }
 }
