@@ -10,17 +10,28 @@ import { fileURLToPath } from "node:url"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
+/** The bodies of the code fences below headings of level two, by the heading. */
+export const examples = (markdown: string): ReadonlyMap<string, string> =>
+  new Map(
+    Array.from(markdown.matchAll(/^## ([^\n]*)\n\n```\w*\n(.*?)^```$/gms), ([, name = "", code = ""]) => [
+      name,
+      code
+    ])
+  )
+
 /** The bodies of the code fences of one language, in order. */
 export const fences = (markdown: string, language: string): ReadonlyArray<string> =>
   Array.from(markdown.matchAll(/^```(\w*)\n(.*?)^```$/gms))
     .filter(([, tag]) => tag === language)
     .map(([, , code = ""]) => code)
 
-const node = (folder: string, args: ReadonlyArray<string>): Promise<string> => {
+type Environment = Readonly<Record<string, string>>
+
+const node = (folder: string, args: ReadonlyArray<string>, more: Environment = {}): Promise<string> => {
   const { ANTHROPIC_API_KEY, FORCE_COLOR, GOOGLE_GENERATIVE_AI_API_KEY, OPENAI_API_KEY, ...env } = process.env
   const options = {
     cwd: folder,
-    env: { ...env, TSX_TSCONFIG_PATH: join(folder, "tsconfig.json") },
+    env: { ...env, ...more, TSX_TSCONFIG_PATH: join(folder, "tsconfig.json") },
     timeout: 55_000
   }
   return new Promise(resolve => {
@@ -53,8 +64,11 @@ export interface Sandbox {
   readonly remove: () => Promise<void>
 }
 
-/** Snippets by name. */
-export const sandbox = async (snippets: Readonly<Record<string, string>>): Promise<Sandbox> => {
+/** Snippets by name, and what is in their environment beside what is in this one, which keeps its keys to itself. */
+export const sandbox = async (
+  snippets: Readonly<Record<string, string>>,
+  environment?: Environment
+): Promise<Sandbox> => {
   const folder = await mkdtemp(join(tmpdir(), "eddy-snippets-"))
   const names = Object.keys(snippets)
   const config = {
@@ -74,7 +88,7 @@ export const sandbox = async (snippets: Readonly<Record<string, string>>): Promi
   return {
     check: () => node(folder, [join(root, "node_modules/typescript/bin/tsc"), "-p", "."]),
     run: async () => {
-      const printed = await node(folder, ["--import", "tsx", "runner.mjs", ...names])
+      const printed = await node(folder, ["--import", "tsx", "runner.mjs", ...names], environment)
       const parts = printed.split(separator).slice(1)
       return new Map(
         parts.map(part => {

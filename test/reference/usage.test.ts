@@ -1,10 +1,13 @@
 /** The usage examples of the reference run as they are written there. */
 import { readFile } from "node:fs/promises"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { fences, type Sandbox, sandbox } from "./snippets.js"
+import { programs, scripts } from "./background.js"
+import { type Server, serve } from "./openAi.js"
+import { examples, fences, type Sandbox, sandbox } from "./snippets.js"
 
-const read = async (file: string): Promise<ReadonlyArray<string>> =>
-  fences(await readFile(new URL(file, import.meta.url), "utf8"), "ts")
+const textOf = (file: string): Promise<string> => readFile(new URL(file, import.meta.url), "utf8")
+
+const read = async (file: string): Promise<ReadonlyArray<string>> => fences(await textOf(file), "ts")
 
 /** What stands before an example: imports, a tool, and an agent whose model says these turns. */
 const withAgent = (turns: string, code = "", tools = "{}"): string => `
@@ -38,16 +41,30 @@ const calling = `[
 
 const agentTools = "{ weather: weatherTool }"
 
+/** The examples for background tasks with what they leave open. */
+const tasks = async (): Promise<Readonly<Record<string, string>>> => {
+  const all = examples(await textOf("background-tasks.md"))
+  const used = new Set<string>()
+  const made = programs(name => {
+    used.add(name)
+    return all.get(name) ?? expect.fail(`there is no example "${name}"`)
+  })
+  expect([...used].sort()).toEqual([...all.keys()].sort())
+  return Object.fromEntries(Object.entries(made).map(([name, code]) => [`tasks-${name}`, code]))
+}
+
 let box: Sandbox
+let server: Server
 let printed: ReadonlyMap<string, string>
 
 const outputOf = (name: string): string =>
-  (printed.get(name) ?? "nothing was run").replace(/\b(run|message)-[0-9a-f-]{36}/g, "$1-…")
+  (printed.get(name) ?? "nothing was run").replace(/\b(run|message|task)-[0-9a-f-]{36}/g, "$1-…")
 
 beforeAll(async () => {
   const [chunkSwitch] = await read("chunk-type.md")
   const [textStreaming, toolCalls, fullOutput, fullStream, errorHandling] = await read("model-output.md")
-  box = await sandbox({
+  server = await serve(scripts)
+  const snippets = {
     "chunk-switch": withAgent(calling, chunkSwitch, agentTools),
     "chunk-switch-failing": withAgent(failing, chunkSwitch),
     "text-streaming": withAgent(plain, textStreaming),
@@ -55,12 +72,17 @@ beforeAll(async () => {
     "full-output": withAgent(calling, fullOutput, agentTools),
     "full-stream": withAgent(calling, fullStream, agentTools),
     "error-handling": withAgent(plain, errorHandling),
-    "error-handling-failing": withAgent(failing, errorHandling)
-  })
+    "error-handling-failing": withAgent(failing, errorHandling),
+    ...(await tasks())
+  }
+  box = await sandbox(snippets, { OPENAI_API_KEY: "none", OPENAI_BASE_URL: server.url })
   printed = await box.run()
 }, 60_000)
 
-afterAll(() => box.remove())
+afterAll(async () => {
+  server.close()
+  await box.remove()
+})
 
 describe("the usage examples of the reference", () => {
   it("type-check as they are", { timeout: 60_000 }, async () => {
@@ -176,5 +198,110 @@ Response messages: [
       expect.stringMatching(/^stderr: Failed to get result: ModelError: The line broke\./),
       expect.stringMatching(/^stderr: Stream had errors: ModelError: The line broke\./)
     ])
+  })
+})
+
+describe("the usage examples of the reference for background tasks", () => {
+  it("a container with a manager", () => {
+    expect(outputOf("tasks-manager")).toBe("{ tasks: [], total: 0 }")
+  })
+
+  it("a tool that says of itself that it runs in the background, and what a model says of one call", () => {
+    expect(outputOf("tasks-tool")).toBe(
+      `
+{ topic: 'tides' } completed 600000 1
+{ topic: 'solana' } completed 900000 1`.trim()
+    )
+  })
+
+  it.each(["tasks-until-idle", "tasks-until-idle-for"])("what an agent says of its tools: %s", name => {
+    expect(outputOf(name)).toBe(
+      `
+[ 'On it.', 'Solana is a chain.' ]
+[
+  'The call of "researchTool" was started in the background as task task-…. Its result is not there yet: you are told when it is. Do not call it again for the same work.',
+  'short'
+]
+researchTool completed 600000 all about solana`.trim()
+    )
+  })
+
+  it("sub-agents that a supervisor lists", () => {
+    expect(outputOf("tasks-supervisor")).toBe(
+      `
+They are at it. Here is what there is.
+agent-researchAgent completed 900000 { text: 'facts' }
+agent-writingAgent completed 900000 { text: 'an article' }`.trim()
+    )
+  })
+
+  it("a sub-agent that has a tool for the background: it is the task, and is waited for as it says", () => {
+    expect(outputOf("tasks-inherited")).toBe(
+      `
+[ '', 'Somebody looks.', 'Solana is a chain.' ]
+agent-researchAgent completed 600000 { text: 'It is a chain.' }`.trim()
+    )
+  })
+
+  it("a tool that suspends, and is resumed", () => {
+    expect(outputOf("tasks-resume")).toBe(
+      `
+suspended { awaiting: 'approval', draft: 'v1' }
+{ approvedBy: 'alice@example.com', edits: 'Reworded paragraph 3.' }`.trim()
+    )
+  })
+
+  it("one that is resumed by its agent, which answers", () => {
+    expect(outputOf("tasks-resume-stream")).toBe(
+      `
+suspended { awaiting: 'approval', draft: 'v1' }
+background-task-resumed
+background-task-completed
+[ 'It is approved.' ]`.trim()
+    )
+  })
+
+  it("one that is cancelled", () => {
+    expect(outputOf("tasks-cancel")).toBe(
+      `
+suspended { awaiting: 'approval', draft: 'v1' }
+cancelled`.trim()
+    )
+  })
+
+  it("callbacks of a container, for tasks of a process that is gone", () => {
+    expect(outputOf("tasks-callbacks")).toBe(
+      `
+Background task complete {
+  taskId: 'task-…',
+  toolName: 'wait'
+}
+stderr: Background task failed {
+  taskId: 'task-…',
+  error: { message: 'Nothing came.' }
+}`.trim()
+    )
+  })
+
+  it("everything that happens to tasks", () => {
+    expect(outputOf("tasks-events")).toBe(
+      `
+started task-… fall
+stderr: failed task-… { message: 'It is deep.' }
+started task-… dig
+done task-… gold`.trim()
+    )
+  })
+
+  it("what happens to tasks of one agent, thread and resource", () => {
+    expect(outputOf("tasks-filtered-events")).toBe(
+      `
+background-task-running dig
+background-task-completed dig`.trim()
+    )
+  })
+
+  it("tasks as they are stored", () => {
+    expect(outputOf("tasks-reading")).toBe("running true [ 'dig' ] 1")
   })
 })
