@@ -14,7 +14,15 @@ import { load } from "./sqlLoading.js"
 const lockTimeout = 25
 
 const isBusy = /^SQLITE_(?:BUSY|LOCKED)/
-const isRefusal = /^SQLITE_(?!IOERR)/
+const isRefusal = /^(?:SQLITE_(?!IOERR)|SQL_|ARGS_)/
+
+/** Says no to whoever asks: a token that is wrong, a database that is not there. */
+const isDenied = (cause: unknown): boolean =>
+  Predicate.hasProperty(cause, "cause") &&
+  Predicate.hasProperty(cause.cause, "status") &&
+  typeof cause.cause.status === "number" &&
+  cause.cause.status >= 400 &&
+  cause.cause.status < 500
 
 /**
  * Of a file it is known that a transaction which failed was undone; of a server only when it says why. Reading did nothing, and
@@ -30,7 +38,7 @@ const kindOf = (client: Client, code: string, isWrite: boolean): SqlFailure["kin
 
 const failureOf = async (client: Client, cause: unknown, isWrite: boolean): Promise<SqlFailure> => {
   const code = Predicate.hasProperty(cause, "code") && typeof cause.code === "string" ? cause.code : ""
-  const kind = kindOf(client, code, isWrite)
+  const kind = isDenied(cause) ? "refused" : kindOf(client, code, isWrite)
   // A statement that met a lock stays in progress until it is collected, and no transaction of its connection can end.
   if (isBusy.test(code) && client.protocol === "file" && !client.closed) await client.reconnect()
   return new SqlFailure({ kind, message: "libSQL failed: see the cause.", cause })

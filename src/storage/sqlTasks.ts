@@ -133,7 +133,7 @@ const placesOf = (ids: ReadonlyArray<string>): Statement =>
 export const make = (executor: Executor, group: Group, dialect: Dialect): Encoded => ({
   create: row =>
     Effect.filterOrFail(
-      group.write(`task ${row.id}`, [
+      group.write("task", [
         // Without a conflict that breaks the transaction that others are in too.
         statement(
           `INSERT INTO eddy_tasks (${fields.map(field => columnOf[field]).join(", ")})

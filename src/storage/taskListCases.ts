@@ -168,6 +168,25 @@ export const taskListCases: ReadonlyArray<CaseOf<TaskStore>> = [
     })
   },
   {
+    name: "tasks that are stored at the same time stand in the order in which that was asked for",
+    run: Effect.gen(function* () {
+      const store = yield* TaskStore
+      const owner = yield* freshOwner
+      const agentId = freshId()
+      const tasks = Array.from({ length: 20 }, () => freshTask({ agentId }))
+      yield* Effect.forEach(tasks, task => store.create(task, owner), {
+        concurrency: "unbounded",
+        discard: true
+      })
+      const listed = yield* store.list({ agentId })
+      yield* same(
+        "the order",
+        listed.tasks.map(({ id }) => id),
+        tasks.map(({ id }) => id)
+      )
+    })
+  },
+  {
     name: "a task that changes keeps its place in the order of creation",
     run: Effect.gen(function* () {
       const store = yield* TaskStore

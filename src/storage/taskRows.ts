@@ -105,7 +105,7 @@ export type TaskPlace = Pick<TaskRow, "id" | "status" | "owner">
  * @category drivers
  */
 export interface Encoded {
-  /** Stores a task. Fails, and changes nothing, when there is one of this id. */
+  /** Stores a task. Fails, and changes nothing, when there is one of this id. Those that are asked for first are created first. */
   readonly create: (row: TaskRow) => Effect.Effect<void, unknown>
   /** Compare and set: sets these fields, and no other, if the task is as expected. Whether it was. */
   readonly update: (

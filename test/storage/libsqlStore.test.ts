@@ -2,6 +2,7 @@
 
 import { spawn } from "node:child_process"
 import { copyFile, writeFile } from "node:fs/promises"
+import { createServer } from "node:http"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "@effect/vitest"
@@ -184,6 +185,32 @@ describe("a file", () => {
       const text = yield* refused({ url: `file:${file}` })
       expect(text).toMatchObject({ _tag: "StorageError", operation: "Storage.open" })
       expect(text.message).toContain("text.db")
+    })
+  )
+})
+
+describe("a server", () => {
+  it.scopedLive("that lets nobody in is asked once, and told in words without the token", () =>
+    Effect.gen(function* () {
+      const tokens: Array<string | undefined> = []
+      const server = createServer((request, response) => {
+        tokens.push(request.headers.authorization)
+        response.writeHead(401).end()
+      })
+      yield* Effect.acquireRelease(
+        Effect.async<void>(resume => {
+          server.listen(0, "127.0.0.1", () => resume(Effect.void))
+        }),
+        () => Effect.sync(() => server.close())
+      )
+      const address = server.address()
+      const port = typeof address === "object" ? address?.port : undefined
+      const error = yield* refused({ url: `http://127.0.0.1:${port}`, authToken: "secret" })
+      expect(error).toMatchObject({ _tag: "StorageError", operation: "Storage.migrate" })
+      expect(error.message).not.toContain("secret")
+      // For the version of its protocol, for the version of the tables, and for the first of them.
+      expect(new Set(tokens)).toEqual(new Set(["Bearer secret"]))
+      expect(tokens.length).toBeLessThan(5)
     })
   )
 })
