@@ -2,7 +2,8 @@
  * Threads, background tasks and suspended runs in libSQL: a file of SQLite, or a server such as Turso. Needs the package
  * `@libsql/client`.
  *
- * Several processes may use one file at the same time. What a call has announced as done is on the disk.
+ * Several processes may use one file at the same time. What a call has announced as done survives the
+ * process; a power cut may take the last moments of it, and leaves the file whole.
  *
  * @since 0.1.0
  */

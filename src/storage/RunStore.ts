@@ -17,6 +17,7 @@ import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { StorageError } from "../protocol/Errors.js"
+import { lazily } from "../protocol/lazily.js"
 import { type JsonValue, wellFormed } from "../protocol/safeJson.js"
 import { ask, optionalText, whole } from "./asking.js"
 import * as memoryRuns from "./memoryRuns.js"
@@ -91,7 +92,7 @@ export class RunStore extends Context.Tag("eddy/RunStore")<
 >() {}
 
 /** Loaded when the first row is read: it needs schemas, which take long to load. */
-const rows = Effect.promise(() => import("./storedRuns.js"))
+const rows = lazily(() => import("./storedRuns.js"))
 
 /**
  * Not made safe, as values from outside are: that would cut what is nested deep, and a run that goes on must find what it

@@ -12,6 +12,7 @@ import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { StorageError } from "../protocol/Errors.js"
+import { lazily } from "../protocol/lazily.js"
 import { type JsonValue, stringify, wellFormed } from "../protocol/safeJson.js"
 import type { Task, TaskStatus } from "../protocol/Task.js"
 import { ask, optionalText, whole } from "./asking.js"
@@ -132,7 +133,7 @@ export class TaskStore extends Context.Tag("eddy/TaskStore")<
 >() {}
 
 /** Loaded when the first row is read: it needs schemas, which take long to load. */
-const rows = Effect.promise(() => import("./storedTasks.js"))
+const rows = lazily(() => import("./storedTasks.js"))
 
 const time = (date: Date | undefined): number | null => date?.getTime() ?? null
 

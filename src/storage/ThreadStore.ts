@@ -17,6 +17,7 @@ import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { StorageError, ThreadNotFound } from "../protocol/Errors.js"
+import { lazily } from "../protocol/lazily.js"
 import type { Message, ToolResultPart } from "../protocol/Message.js"
 import { type JsonValue, wellFormed } from "../protocol/safeJson.js"
 import { ask, optionalText, whole } from "./asking.js"
@@ -141,7 +142,7 @@ export class ThreadStore extends Context.Tag("eddy/ThreadStore")<
 >() {}
 
 /** Loaded when the first row is read or written: it needs schemas, which take long to load. */
-const rows = Effect.promise(() => import("./storedRows.js"))
+const rows = lazily(() => import("./storedRows.js"))
 
 const notFound = (threadId: string): ThreadNotFound =>
   new ThreadNotFound({

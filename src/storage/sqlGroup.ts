@@ -3,7 +3,6 @@
  * transaction durable costs much more than what is in it.
  */
 import * as Cause from "effect/Cause"
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { type Executor, type Result, SqlFailure, type Statement } from "./sqlExecutor.js"
@@ -22,11 +21,40 @@ export interface Group {
   ) => Effect.Effect<ReadonlyArray<Result>, SqlFailure>
 }
 
-interface Entry {
-  readonly key: string
-  readonly statements: ReadonlyArray<Statement>
-  readonly done: Deferred.Deferred<ReadonlyArray<Result>, SqlFailure>
-  state: "waiting" | "begun" | "gone"
+type Answer = Exit.Exit<ReadonlyArray<Result>, SqlFailure>
+
+/** What one asker wants. Plain code: there are thousands in a second. */
+class Entry {
+  state: "waiting" | "begun" | "gone" = "waiting"
+  private answer: Answer | undefined
+  private listeners: Array<(answer: Answer) => void> = []
+
+  constructor(
+    readonly key: string,
+    readonly statements: ReadonlyArray<Statement>
+  ) {}
+
+  end(answer: Answer): void {
+    if (this.answer !== undefined) return
+    this.answer = answer
+    for (const listener of this.listeners) listener(answer)
+  }
+
+  onEnd(listener: (answer: Answer) => void): void {
+    if (this.answer === undefined) this.listeners.push(listener)
+    else listener(this.answer)
+  }
+
+  /** Nobody asks any more. */
+  get leave(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (this.state === "begun") {
+        return Effect.async<void>(resume => this.onEnd(() => resume(Effect.void)))
+      }
+      this.state = "gone"
+      return Effect.void
+    })
+  }
 }
 
 /** Statements of one transaction, unless a single asker has more. */
@@ -35,8 +63,9 @@ const most = 256
 const closed = (): SqlFailure =>
   new SqlFailure({ kind: "refused", message: "The store is closed: its scope has ended." })
 
-const fail = (entries: ReadonlyArray<Entry>, failure: SqlFailure): Effect.Effect<void> =>
-  Effect.forEach(entries, ({ done }) => Deferred.fail(done, failure), { discard: true })
+const fail = (entries: ReadonlyArray<Entry>, failure: SqlFailure): void => {
+  for (const entry of entries) entry.end(Exit.fail(failure))
+}
 
 const failureOf = (cause: Cause.Cause<SqlFailure>): SqlFailure => {
   const failure = Cause.squash(cause)
@@ -46,17 +75,13 @@ const failureOf = (cause: Cause.Cause<SqlFailure>): SqlFailure => {
 }
 
 /** Gives each its part of the results. */
-const settle = (entries: ReadonlyArray<Entry>, results: ReadonlyArray<Result>): Effect.Effect<void> => {
+const settle = (entries: ReadonlyArray<Entry>, results: ReadonlyArray<Result>): void => {
   let from = 0
-  return Effect.forEach(
-    entries,
-    ({ done, statements }) => {
-      const own = results.slice(from, from + statements.length)
-      from += statements.length
-      return Deferred.succeed(done, own)
-    },
-    { discard: true }
-  )
+  for (const entry of entries) {
+    const end = from + entry.statements.length
+    entry.end(Exit.succeed(results.slice(from, end)))
+    from = end
+  }
 }
 
 /** Lives as long as the scope. */
@@ -82,12 +107,12 @@ export const make = Effect.fnUntraced(function* (executor: Executor) {
 
   const run: (entries: ReadonlyArray<Entry>) => Effect.Effect<void> = Effect.fnUntraced(function* (entries) {
     const exit = yield* Effect.exit(executor.batch(entries.flatMap(({ statements }) => statements)))
-    if (Exit.isSuccess(exit)) return yield* settle(entries, exit.value)
+    if (Exit.isSuccess(exit)) return settle(entries, exit.value)
     const failure = failureOf(exit.cause)
     // One of them is to blame, and nothing was done: each for itself, so that the others do not pay for it.
     return failure.kind === "refused" && entries.length > 1
       ? yield* Effect.forEach(entries, entry => run([entry]), { discard: true })
-      : yield* fail(entries, failure)
+      : fail(entries, failure)
   })
 
   const runAll = Effect.gen(function* () {
@@ -101,7 +126,7 @@ export const make = Effect.fnUntraced(function* (executor: Executor) {
   })
 
   // In the opposite order: nobody may ask any more, what is in flight ends, and who was not heard is told.
-  yield* Effect.addFinalizer(() => fail(waiting, closed()))
+  yield* Effect.addFinalizer(() => Effect.sync(() => fail(waiting, closed())))
   yield* Effect.forkScoped(Effect.forever(Effect.zipRight(bell.await, Effect.uninterruptible(runAll))))
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
@@ -111,20 +136,17 @@ export const make = Effect.fnUntraced(function* (executor: Executor) {
 
   const group: Group = {
     write: (key, statements) =>
-      Effect.uninterruptibleMask(restore =>
-        Effect.gen(function* () {
-          if (isClosed) return yield* closed()
-          const done = yield* Deferred.make<ReadonlyArray<Result>, SqlFailure>()
-          const entry: Entry = { key, statements, done, state: "waiting" }
-          waiting.push(entry)
-          bell.unsafeOpen()
-          return yield* Effect.onInterrupt(restore(Deferred.await(done)), () => {
-            if (entry.state === "begun") return Effect.exit(Deferred.await(done))
-            entry.state = "gone"
-            return Effect.void
-          })
-        })
-      )
+      Effect.async(resume => {
+        if (isClosed) {
+          resume(Effect.fail(closed()))
+          return undefined
+        }
+        const entry = new Entry(key, statements)
+        entry.onEnd(resume)
+        waiting.push(entry)
+        bell.unsafeOpen()
+        return entry.leave
+      })
   }
   return group
 })

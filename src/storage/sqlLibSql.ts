@@ -36,11 +36,25 @@ const kindOf = (client: Client, code: string, isWrite: boolean): SqlFailure["kin
   return isWrite ? "unknown" : "notYet"
 }
 
+/**
+ * A transaction that is done is handed to the system, which keeps it when the process is killed; it is on the disk a moment
+ * later. Waiting for the disk each time costs milliseconds, and only a power cut would tell the difference: it may take the last
+ * of what was announced, and leaves the file whole.
+ */
+const perConnection = statement("PRAGMA synchronous = NORMAL")
+
+/** A new connection, set as the one before it was. */
+const reconnect = async (client: Client): Promise<void> => {
+  await client.reconnect()
+  // One that cannot be set is only slower.
+  await client.execute(perConnection.sql).catch(() => undefined)
+}
+
 const failureOf = async (client: Client, cause: unknown, isWrite: boolean): Promise<SqlFailure> => {
   const code = Predicate.hasProperty(cause, "code") && typeof cause.code === "string" ? cause.code : ""
   const kind = isDenied(cause) ? "refused" : kindOf(client, code, isWrite)
   // A statement that met a lock stays in progress until it is collected, and no transaction of its connection can end.
-  if (isBusy.test(code) && client.protocol === "file" && !client.closed) await client.reconnect()
+  if (isBusy.test(code) && client.protocol === "file" && !client.closed) await reconnect(client)
   return new SqlFailure({ kind, message: "libSQL failed: see the cause.", cause })
 }
 
@@ -93,12 +107,8 @@ const notOpened = (url: string, cause: unknown): StorageError =>
     cause
   })
 
-/**
- * Readers and a writer do not wait for each other (WAL), and a transaction that is done is on the disk (FULL, which is what
- * each connection begins with): neither a killed process nor a power cut takes what was announced. Writes are grouped, so
- * few of them pay for it.
- */
-const settings = statement("PRAGMA journal_mode = WAL")
+/** Readers and a writer do not wait for each other. Kept in the file. */
+const perFile = statement("PRAGMA journal_mode = WAL")
 
 /**
  * Takes what was written into the file itself, so that a copy of it is whole: the driver lets go of a file only when all of its
@@ -122,7 +132,9 @@ export const make = Effect.fnUntraced(function* (url: string, authToken: string 
   const client = yield* Effect.acquireRelease(open, client => Effect.sync(() => client.close()))
   if (client.protocol !== "file") return yield* remote(executorOf(client))
   const executor = local(executorOf(client))
-  yield* Effect.mapError(executor.execute(settings), cause => notOpened(url, cause))
+  yield* Effect.mapError(Effect.zip(executor.execute(perFile), executor.execute(perConnection)), cause =>
+    notOpened(url, cause)
+  )
   yield* Effect.addFinalizer(() => Effect.ignore(executorOf(client).execute(tidy)))
   return executor
 })
