@@ -11,6 +11,7 @@ import type { ToolResultPart } from "../protocol/Message.js"
 import type { Task } from "../protocol/Task.js"
 import * as TaskStore from "../storage/TaskStore.js"
 import { ThreadStore } from "../storage/ThreadStore.js"
+import { make as makeAlarm } from "./alarm.js"
 import { bounded, type Core, detached, Executors, now, persisted } from "./core.js"
 import * as Deciding from "./deciding.js"
 import type { Executor } from "./Executor.js"
@@ -63,6 +64,7 @@ export interface Watch {
   readonly next: Hearing<unknown>["next"]
 }
 
+/** What a manager does for agents and both faces. */
 export interface ManagerService {
   readonly settings: Settings
   /**
@@ -124,8 +126,7 @@ const abandon = (core: Core, { task }: Entry): Effect.Effect<void> =>
   Effect.flatMap(now, completedAt => {
     const change = { status: "cancelled", completedAt, isDelivered: true } as const
     const expected = { statuses: ["pending"] as const, owner: core.owner }
-    const isGone = persisted(core, task.id, core.store.update(task.id, expected, change), () => true)
-    return Effect.catchAll(isGone, error => Effect.logWarning(error.message, error))
+    return Effect.asVoid(persisted(core, task.id, core.store.update(task.id, expected, change), () => true))
   })
 
 /** Stores a new task; whoever gives up waiting does not leave half of one. */
@@ -220,7 +221,7 @@ export const make = Effect.fnUntraced(function* (settings: Settings, executors: 
   const ids = yield* IdGenerator
   const fibers = yield* Fibers.make
   const { fork } = fibers
-  const hub = new Hub(fork)
+  const hub = yield* Hub.make(fork)
   const core: Core = {
     settings,
     store,
@@ -231,6 +232,7 @@ export const make = Effect.fnUntraced(function* (settings: Settings, executors: 
     owner: ids.next("owner"),
     fork,
     start: fibers.start,
+    setAlarm: makeAlarm(yield* Effect.clock, fork),
     finished: fibers.finished,
     isOver: fibers.isOver,
     entries: new Map(),
@@ -242,7 +244,8 @@ export const make = Effect.fnUntraced(function* (settings: Settings, executors: 
     shutDown(core).pipe(Effect.zipRight(fibers.close), Effect.zipRight(Effect.sync(() => hub.close())))
   )
   yield* Effect.addFinalizer(() => ending)
-  yield* renew(core)
+  // A database that is only waking up may take longer now than later.
+  yield* renew(core, settings.leaseMs)
   yield* recover(core)
   core.stopUpkeep = Effect.asVoid(Fiber.interrupt(fork(upkeep(core))))
   const service: ManagerService = {

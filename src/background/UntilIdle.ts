@@ -209,19 +209,21 @@ interface Quiet {
   since: number
 }
 
+/** What the parts of a stream share. */
+interface Open<E, R> {
+  readonly options: UntilIdleOptions<E, R>
+  readonly state: IdleState
+  readonly mailbox: Mailbox<E>
+  readonly signal: Signal
+  readonly quiet: Quiet
+  readonly clock: Clock.Clock
+}
+
 /** Turns and waits, one after the other, until there is nothing to do. Whatever wakes it, it looks at how things stand. */
-const conduct = Effect.fnUntraced(function* <E, R>(
-  options: UntilIdleOptions<E, R>,
-  state: IdleState,
-  mailbox: Mailbox<E>,
-  signal: Signal,
-  quiet: Quiet,
-  clock: Clock.Clock
-) {
-  const { manager, maxIdleMs, report, scope } = options
-  const { progressIntervalMs } = manager.settings
+const conduct = Effect.fnUntraced(function* <E, R>(open: Open<E, R>) {
+  const { clock, mailbox, options, quiet, signal, state } = open
+  const { manager, maxIdleMs, scope } = options
   let turn: Stream.Stream<Chunk, E, R> | undefined = options.first
-  let reportAt = 0
   for (;;) {
     if (turn !== undefined) {
       yield* Stream.runForEachChunk(turn, chunks => mailbox.write(chunks))
@@ -229,29 +231,33 @@ const conduct = Effect.fnUntraced(function* <E, R>(
       mailbox.release()
       state.turnEnded()
       quiet.since = clock.unsafeCurrentTimeMillis()
-      reportAt = quiet.since + progressIntervalMs
     }
-    const active = manager.active(scope)
-    const decision = state.decide(active.length)
+    const decision = state.decide(manager.active(scope).length)
     if (decision._tag === "Close") return
     if (decision._tag === "Continue") {
       state.turnBegan(decision.tasks)
       turn = options.continueWith(decision.tasks)
       continue
     }
+    const left = quiet.since + maxIdleMs - clock.unsafeCurrentTimeMillis()
+    if (left > 0) yield* Effect.raceFirst(signal.wait, Effect.sleep(left))
+    else state.stop()
+  }
+})
+
+/** Tells again and again what is going, but for the calls of the turn that runs: that tells of them itself. */
+const report = Effect.fnUntraced(function* <E, R>(open: Open<E, R>) {
+  const { clock, mailbox, options, signal, state } = open
+  const { isDispatching, manager, scope } = options
+  for (;;) {
+    yield* Effect.sleep(manager.settings.progressIntervalMs)
+    const going = manager.active(scope).filter(task => !state.isBusy || !isDispatching(task))
     const at = clock.unsafeCurrentTimeMillis()
-    const idleAt = quiet.since + maxIdleMs
-    if (at >= idleAt) {
-      state.stop()
-      continue
-    }
-    if (at >= reportAt) {
-      const oldest = active.reduce((least, { createdAt }) => Math.min(least, createdAt.getTime()), at)
-      const taskIds = active.map(({ id }) => id)
-      mailbox.report(report(taskIds, at - oldest))
-      reportAt = at + progressIntervalMs
-    }
-    yield* Effect.raceFirst(signal.wait, Effect.sleep(Math.min(idleAt, reportAt) - at))
+    const oldest = going.reduce((least, { createdAt }) => Math.min(least, createdAt.getTime()), at)
+    const taskIds = going.map(({ id }) => id)
+    if (taskIds.length > 0) mailbox.report(options.report(taskIds, at - oldest))
+    // A task that this process has lost to another one says nothing any more.
+    signal.set()
   }
 })
 
@@ -321,11 +327,9 @@ export const make = <E, R>(options: UntilIdleOptions<E, R>): Stream.Stream<Chunk
       }
       yield* claimScope(options.manager, options.name, stop)
       yield* attend(options, hear, stop)
-      yield* Effect.forkScoped(
-        Effect.onExit(conduct(options, state, mailbox, signal, quiet, clock), exit =>
-          Effect.sync(() => mailbox.close(exit))
-        )
-      )
+      const open: Open<E, R> = { options, state, mailbox, signal, quiet, clock }
+      yield* Effect.forkScoped(report(open))
+      yield* Effect.forkScoped(Effect.onExit(conduct(open), exit => Effect.sync(() => mailbox.close(exit))))
       return mailbox.stream
     })
   )

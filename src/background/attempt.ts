@@ -4,8 +4,11 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
+import * as Option from "effect/Option"
 import type { JsonValue } from "../protocol/safeJson.js"
 import { toJson } from "../protocol/safeJson.js"
+import type { SetAlarm } from "./alarm.js"
+import type { Core } from "./core.js"
 import type { Executed, Executor, TaskContext } from "./Executor.js"
 import type { Entry } from "./entry.js"
 import type { Fork } from "./fibers.js"
@@ -29,27 +32,35 @@ class Attempt {
   // Made when the tool asks for its signal: most do not.
   private controller: AbortController | undefined
   private stopped: { readonly reason: unknown } | undefined
-  private timer: Fiber.RuntimeFiber<void> | undefined
+  private stopAlarm: (() => void) | undefined
   private fiber: Fiber.RuntimeFiber<Executed, unknown> | undefined
 
   constructor(
     private readonly fork: Fork,
+    private readonly setAlarm: SetAlarm,
     private readonly entry: Entry
   ) {}
 
   /** Starts the tool; how it ended, when it has at once. */
-  start(executor: Executor, resumeData: unknown, write: (output: unknown) => void): AttemptEnd | undefined {
-    const context: TaskContext = {
-      task: this.entry.task,
-      resumeData,
+  start(executor: Executor, write: (output: unknown) => void): AttemptEnd | undefined {
+    const { resumeData, task } = this.entry
+    const contextOf = (data: unknown): TaskContext => ({
+      task,
+      resumeData: data,
       signal: () => this.signal(),
       suspend: data => Effect.async<never>(() => this.suspend(data)),
       write: output => {
         if (this.ending === undefined) write(output)
       }
-    }
+    })
+    // Reading what it was resumed with is part of the attempt: it may take time, and be stopped.
+    const work = Effect.suspend(() =>
+      Option.isNone(resumeData)
+        ? executor.execute(contextOf(undefined))
+        : Effect.flatMap(executor.readResumeData(resumeData.value), data => executor.execute(contextOf(data)))
+    )
     this.entry.stop = reason => this.halt({ _tag: "Stopped" }, reason)
-    const fiber = this.fork(Effect.suspend(() => executor.execute(context)))
+    const fiber = this.fork(work)
     this.fiber = fiber
     fiber.addObserver(exit => this.end(endOf(exit)))
     // It may have suspended, or been stopped, before anybody had its fiber.
@@ -61,7 +72,7 @@ class Attempt {
   readonly over: Effect.Effect<AttemptEnd> = Effect.async(resume => {
     this.tell = ending => resume(Effect.succeed(ending))
     if (this.ending !== undefined) this.tell(this.ending)
-    else this.timer = this.fork(Effect.map(Effect.sleep(this.entry.task.timeoutMs), () => this.expire()))
+    else this.stopAlarm = this.setAlarm(this.entry.task.timeoutMs, () => this.expire())
     return Effect.sync(() => this.interrupt())
   })
 
@@ -101,7 +112,7 @@ class Attempt {
     if (this.ending !== undefined) return
     this.ending = ending
     this.entry.stop = undefined
-    if (this.timer !== undefined) interrupt(this.timer)
+    this.stopAlarm?.()
     this.tell?.(ending)
   }
 }
@@ -111,15 +122,14 @@ class Attempt {
  * what the tool comes to afterwards is dropped.
  */
 export const attempt = (
-  fork: Fork,
+  { fork, setAlarm }: Pick<Core, "fork" | "setAlarm">,
   entry: Entry,
   executor: Executor,
-  resumeData: unknown,
   write: (output: unknown) => void
 ): Effect.Effect<AttemptEnd> =>
   Effect.suspend(() => {
-    const run = new Attempt(fork, entry)
-    const ending = run.start(executor, resumeData, write)
+    const run = new Attempt(fork, setAlarm, entry)
+    const ending = run.start(executor, write)
     return ending === undefined ? run.over : Effect.succeed(ending)
   })
 

@@ -11,6 +11,7 @@ import { messageOf } from "../protocol/safeJson.js"
 import type { Task } from "../protocol/Task.js"
 import type { StoredTask, TaskStore } from "../storage/TaskStore.js"
 import type { ThreadStore } from "../storage/ThreadStore.js"
+import type { SetAlarm } from "./alarm.js"
 import type { Executor } from "./Executor.js"
 import type { Entry } from "./entry.js"
 import type { Fork } from "./fibers.js"
@@ -59,6 +60,7 @@ export interface Core {
   readonly fork: Fork
   /** The same of something that a manager finishes before it ends, if it may take so long. */
   readonly start: Fork
+  readonly setAlarm: SetAlarm
   /** Nothing is started any more. */
   readonly isOver: () => boolean
   /** Waits for what was begun with {@link start}. */
@@ -78,7 +80,7 @@ export const now: Effect.Effect<Date> = Effect.map(Clock.currentTimeMillis, mill
 /** A store that says nothing for so long has failed. */
 const patience = 10_000
 
-type Asking = Pick<Core, "fork" | "isOver">
+type Asking = Pick<Core, "fork" | "isOver" | "setAlarm">
 
 /**
  * Waits for a store, and no longer than {@link patience}: one that hangs must hold no slot and no caller for ever. What it was
@@ -112,28 +114,29 @@ const answerOf = <A, E>(
   limit: number
 ): Effect.Effect<A, E | StorageError> =>
   Effect.async(resume => {
-    const stop = (): void => {
-      timer.unsafeInterruptAsFork(FiberId.none)
-      fiber.unsafeInterruptAsFork(FiberId.none)
-    }
-    const expire = Effect.sync(() => {
+    const stopAlarm = core.setAlarm(limit, () => {
       const message = `${operation} was not answered within ${limit} ms. Check the database.`
       resume(Effect.fail(new StorageError({ operation, message })))
       fiber.unsafeInterruptAsFork(FiberId.none)
     })
-    const timer = core.fork(Effect.zipRight(Effect.sleep(limit), expire))
     fiber.addObserver(exit => {
       // Only the first answer counts.
       resume(said(operation, exit))
-      timer.unsafeInterruptAsFork(FiberId.none)
+      stopAlarm()
     })
-    return Effect.sync(stop)
+    return Effect.sync(() => {
+      stopAlarm()
+      fiber.unsafeInterruptAsFork(FiberId.none)
+    })
   })
 
 /**
  * Does something in a fiber of the manager, and waits for it: whoever gives up waiting leaves it whole, not half done.
  */
-export const detached = <A, E>(core: Pick<Core, "start" | "isOver">, effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+export const detached = <A, E>(
+  core: Pick<Core, "start" | "isOver">,
+  effect: Effect.Effect<A, E>
+): Effect.Effect<A, E> =>
   Effect.suspend(() => {
     if (core.isOver()) return effect
     const fiber = core.start(effect)
@@ -145,25 +148,22 @@ const firstPause = 100
 const longestPause = 5000
 
 /**
- * Changes a task, and asks again and again until the store has answered, or this process ends: what a tool came to must not be
- * lost. Whether the store agreed. A change that failed may have come to pass all the same: `isDone` knows it by what is stored.
+ * Changes a task, and asks again and again until the store has answered: what a tool came to must not be lost. Whether the store agreed. A change that failed may have come to pass all the same: `isDone` knows it by what is stored.
  */
 export const persisted = (
   core: Core,
   id: string,
   change: Effect.Effect<boolean, StorageError>,
   isDone: (stored: StoredTask) => boolean
-): Effect.Effect<boolean, StorageError> => {
-  const ask = (pause: number, isUnsure: boolean): Effect.Effect<boolean, StorageError> =>
+): Effect.Effect<boolean> => {
+  const ask = (pause: number, isUnsure: boolean): Effect.Effect<boolean> =>
     Effect.matchEffect(isUnsure ? agreedOrDone(core, id, change, isDone) : update(core, change), {
       onSuccess: Effect.succeed,
       onFailure: error =>
-        core.isClosing
-          ? Effect.fail(error)
-          : Effect.logWarning(`${error.message} It is asked again in ${pause} ms.`, error).pipe(
-              Effect.zipRight(Effect.sleep(pause)),
-              Effect.zipRight(Effect.suspend(() => ask(Math.min(pause * 2, longestPause), true)))
-            )
+        Effect.logWarning(`${error.message} It is asked again in ${pause} ms.`, error).pipe(
+          Effect.zipRight(Effect.sleep(pause)),
+          Effect.zipRight(Effect.suspend(() => ask(Math.min(pause * 2, longestPause), true)))
+        )
     })
   return ask(firstPause, false)
 }

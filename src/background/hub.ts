@@ -1,5 +1,7 @@
 /** What happens to tasks, told to everybody who listens. Nobody who tells waits for a reader. */
 import * as Effect from "effect/Effect"
+import * as PubSub from "effect/PubSub"
+import type * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
 import type { Of } from "../protocol/Chunk.js"
 import { TaskReaderTooSlow } from "../protocol/Errors.js"
@@ -53,54 +55,10 @@ const tooSlow = () =>
     message: `A reader of task events was more than ${capacity} events behind and was ended. Read faster, filter more, or ask for the tasks with list.`
   })
 
-/** Somebody who listens. */
-class Reader {
-  private happenings: Array<Happening> = []
-  private isTooSlow = false
-  private waiting: (() => void) | undefined
-
-  constructor(
-    readonly filter: TaskFilter,
-    private readonly isOver: () => boolean
-  ) {}
-
-  add(happening: Happening): void {
-    if (this.isTooSlow) return
-    if (this.happenings.length < capacity) {
-      this.happenings.push(happening)
-      return
-    }
-    // Nobody will read them.
-    this.happenings = []
-    this.isTooSlow = true
-  }
-
-  wake(): void {
-    if (this.happenings.length > 0 || this.isTooSlow || this.isOver()) this.waiting?.()
-  }
-
-  /** What happened since; waits for it. `undefined`: nothing more happens. */
-  readonly next: Effect.Effect<ReadonlyArray<Happening> | undefined, TaskReaderTooSlow> = Effect.suspend(
-    () => {
-      if (this.isTooSlow) return Effect.fail(tooSlow())
-      if (this.happenings.length > 0) {
-        const { happenings } = this
-        this.happenings = []
-        return Effect.succeed(happenings)
-      }
-      return this.isOver() ? Effect.succeed(undefined) : this.later
-    }
-  )
-
-  private readonly later: Reader["next"] = Effect.async(resume => {
-    this.waiting = () => {
-      this.waiting = undefined
-      resume(this.next)
-    }
-    return Effect.sync(() => {
-      this.waiting = undefined
-    })
-  })
+/** A happening with its place among all; the last one says that nothing more happens. */
+interface Told {
+  readonly number: number
+  readonly happening: Happening | undefined
 }
 
 /** What a reader hears. */
@@ -111,66 +69,87 @@ export interface Hearing<A> {
   readonly next: Effect.Effect<ReadonlyArray<Happening> | undefined, TaskReaderTooSlow>
 }
 
+/** Happenings that a reader takes at once. */
+const batch = capacity
+
 /** Readers whose waking costs about as much as a round of the scheduler. */
 const readersPerRound = 2
 
 export class Hub {
-  private readonly readers = new Set<Reader>()
   private readonly listeners = new Set<(happening: Happening) => void>()
+  private readers = 0
+  private number = 0
   private isWaking = false
-  private isClosed = false
+  /** What is told to readers with the next round. */
+  private pending: Array<Told> = []
 
-  constructor(private readonly fork: Fork) {}
+  private constructor(
+    private readonly fork: Fork,
+    private readonly events: PubSub.PubSub<Told>
+  ) {}
+
+  /** Nobody who tells waits: what a reader is too far behind for slides out, and the reader notices. */
+  static readonly make = (fork: Fork): Effect.Effect<Hub> =>
+    Effect.map(PubSub.sliding<Told>(capacity + 1), events => new Hub(fork, events))
 
   /** Those who listen. */
   get size(): number {
-    return this.readers.size
+    return this.readers
   }
 
   /** Tells it at once; it is put into words when somebody listens. */
   tell(task: Task, inWords: (task: Task) => TaskChunk): void {
-    if (this.listeners.size > 0) {
-      const happening = { chunk: inWords(task), task }
-      for (const listener of this.listeners) listener(happening)
+    this.number++
+    if (this.readers === 0 && this.listeners.size === 0) return
+    const happening = { chunk: inWords(task), task }
+    for (const listener of this.listeners) this.call(listener, happening)
+    if (this.readers > 0) this.publish({ number: this.number, happening })
+  }
+
+  private call(listener: (happening: Happening) => void, happening: Happening): void {
+    try {
+      listener(happening)
+    } catch (error) {
+      // A task does not fail because of who listens.
+      this.fork(Effect.logError("A listener to background tasks failed.", error))
     }
-    let heard: Happening | undefined
-    for (const reader of this.readers) {
-      if (!matches(reader.filter, task)) continue
-      heard ??= { chunk: inWords(task), task }
-      reader.add(heard)
-    }
-    if (heard !== undefined) this.wake()
   }
 
   /**
    * The more readers there are, the more they get at a time: otherwise all the time goes into waking them. What is counted are
    * rounds of the scheduler, which take no time when there is nothing else to do.
    */
-  private wake(): void {
+  private publish(told: Told): void {
+    this.pending.push(told)
     if (this.isWaking) return
-    const rounds = Math.floor(this.readers.size / readersPerRound)
+    const rounds = Math.floor(this.readers / readersPerRound)
     if (rounds === 0) {
-      this.wakeAll()
+      this.flush()
       return
     }
     this.isWaking = true
-    const round = Effect.repeatN(Effect.yieldNow(), rounds)
     this.fork(
-      Effect.map(round, () => {
+      Effect.map(Effect.repeatN(Effect.yieldNow(), rounds), () => {
         this.isWaking = false
-        this.wakeAll()
+        this.flush()
       })
     )
   }
 
-  private wakeAll(): void {
-    for (const reader of this.readers) reader.wake()
+  private flush(): void {
+    const { pending } = this
+    this.pending = []
+    for (const told of pending) {
+      // When it is full only an effect makes room.
+      if (!this.events.unsafeOffer(told)) this.fork(PubSub.publish(this.events, told))
+    }
   }
 
   /** Nothing more happens: readers come to their end once they have read what did. */
   close(): void {
-    this.isClosed = true
-    this.wakeAll()
+    this.number++
+    this.pending.push({ number: this.number, happening: undefined })
+    this.flush()
   }
 
   /** Calls back at once with everything. The listener is quick, and does not throw. Returns how to end that. */
@@ -186,14 +165,40 @@ export class Hub {
    * is what was before them.
    */
   subscribe<A>(look: () => A, filter: TaskFilter = {}): Effect.Effect<Hearing<A>, never, Scope.Scope> {
-    const listen = Effect.sync(() => {
-      const reader = new Reader(filter, () => this.isClosed)
-      this.readers.add(reader)
-      return { reader, seen: look() }
-    })
-    return Effect.map(
-      Effect.acquireRelease(listen, ({ reader }) => Effect.sync(() => this.readers.delete(reader))),
-      ({ reader, seen }) => ({ seen, next: reader.next })
+    const counted = Effect.acquireRelease(
+      Effect.sync(() => {
+        this.readers++
+      }),
+      () =>
+        Effect.sync(() => {
+          this.readers--
+        })
     )
+    return Effect.map(Effect.zipRight(counted, PubSub.subscribe(this.events)), queue => ({
+      seen: look(),
+      next: this.reading(queue, filter)
+    }))
+  }
+
+  /** What comes from now on. What was told before, and is on its way, was seen. */
+  private reading(queue: Queue.Dequeue<Told>, filter: TaskFilter): Hearing<unknown>["next"] {
+    let last = this.number
+    let isOver = false
+    const next: Hearing<unknown>["next"] = Effect.suspend(() => {
+      if (this.number - last > capacity) return Effect.fail(tooSlow())
+      if (isOver) return Effect.succeed(undefined)
+      return Effect.flatMap(queue.takeBetween(1, batch), taken => {
+        const heard: Array<Happening> = []
+        for (const { happening, number } of taken) {
+          if (number <= last) continue
+          if (number !== last + 1) return Effect.fail(tooSlow())
+          last = number
+          if (happening === undefined) isOver = true
+          else if (matches(filter, happening.task)) heard.push(happening)
+        }
+        return heard.length > 0 ? Effect.succeed(heard) : next
+      })
+    })
+    return next
   }
 }

@@ -1,9 +1,9 @@
 /** A task on its way: from the queue into a slot, through its attempts, aside when it suspends, and to its end. */
-import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
+import { InvalidResumeData } from "../protocol/Errors.js"
 import { messageOf, toJson } from "../protocol/safeJson.js"
 import { attemptsAreLeft, type TaskEvent } from "../protocol/Task.js"
 import { type AttemptEnd, attempt } from "./attempt.js"
@@ -103,34 +103,32 @@ const perform = (core: Core, entry: Entry): Effect.Effect<Effect.Effect<void>> =
   }
   const throttle = new Throttle(core, entry)
   entry.flush = () => throttle.flush()
-  const run = (data: unknown) => attempt(core.fork, entry, executor, data, output => throttle.write(output))
-  const done = (end: AttemptEnd): Effect.Effect<void> => {
-    throttle.flush()
-    entry.flush = undefined
-    return after(core, entry, end)
-  }
-  if (Option.isNone(entry.resumeData)) return Effect.map(run(undefined), done)
-  return Effect.matchCauseEffect(executor.readResumeData(entry.resumeData.value), {
-    onFailure: cause => Effect.succeed(fail(core, entry, messageOf(Cause.squash(cause)))),
-    onSuccess: data => Effect.map(run(data), done)
-  })
+  return Effect.map(
+    attempt(core, entry, executor, output => throttle.write(output)),
+    end => {
+      throttle.flush()
+      entry.flush = undefined
+      return after(core, entry, end)
+    }
+  )
 }
 
-const logged = (effect: Effect.Effect<unknown, { readonly message: string }>): Effect.Effect<void> =>
-  Effect.catchAll(Effect.asVoid(effect), error => Effect.logError(error.message, error))
-
 const fail = (core: Core, entry: Entry, message: string): Effect.Effect<void> =>
-  logged(Effect.flatMap(now, at => settle(core, entry, { _tag: "Failed", at, message }, undefined)))
+  Effect.asVoid(Effect.flatMap(now, at => settle(core, entry, { _tag: "Failed", at, message }, undefined)))
 
 const after = (core: Core, entry: Entry, end: AttemptEnd): Effect.Effect<void> => {
   switch (end._tag) {
     case "Done": {
       const { told, value } = end.executed
       const result = toJson(value)
-      return logged(Effect.flatMap(now, at => settle(core, entry, { _tag: "Completed", at, result }, told)))
+      return Effect.asVoid(
+        Effect.flatMap(now, at => settle(core, entry, { _tag: "Completed", at, result }, told))
+      )
     }
     case "Failed": {
       const message = messageOf(end.error)
+      // It would be the same another time.
+      if (end.error instanceof InvalidResumeData) return fail(core, entry, message)
       return again(core, entry, end.error, at => ({ _tag: "Failed", at, message }))
     }
     case "TimedOut": {
@@ -139,7 +137,7 @@ const after = (core: Core, entry: Entry, end: AttemptEnd): Effect.Effect<void> =
       return again(core, entry, error, at => ({ _tag: "TimedOut", at, message }))
     }
     case "Suspended":
-      return logged(suspend(core, entry, end.data))
+      return suspend(core, entry, end.data)
     case "Stopped":
       return Effect.void
   }
@@ -166,7 +164,7 @@ const again = (
       if (isWorthIt === undefined || entry.isSettled) return Effect.void
       if (!isWorthIt) {
         entry.isWaiting = false
-        return logged(Effect.flatMap(now, at => settle(core, entry, event(at), undefined)))
+        return Effect.asVoid(Effect.flatMap(now, at => settle(core, entry, event(at), undefined)))
       }
       entry.isRetry = true
       enqueue(core, entry)

@@ -91,7 +91,10 @@ export interface Options {
   readonly lease?: Duration.DurationInput
   /** How tasks end with their process. */
   readonly shutdown?: ShutdownOptions
-  /** Called with every task that is completed, after the callbacks of its tool and its agent; may give an Effect. */
+  /**
+   * Called with every task that is completed, after the callbacks of its tool and its agent; may give an Effect. Callbacks are
+   * called once: in the process that has settled the task, also when several look at the same store.
+   */
   readonly onTaskComplete?: TaskCallback
   /** Called with every task that failed or took too long; may give an Effect. */
   readonly onTaskFailed?: TaskCallback

@@ -105,7 +105,7 @@ export const deliver = (core: Core, entry: Entry): Effect.Effect<void> =>
     entry.telling ??= Effect.unsafeMakeSemaphore(1)
     const told = entry.telling.withPermits(1)(telling)
     return Effect.flatMap(told, isTold => {
-      if (!isTold) return Effect.void
+      if (!isTold || entry.isDelivered) return Effect.void
       entry.isDelivered = true
       release(core, entry)
       return Effect.asVoid(bounded(core, "TaskStore.delivered", core.store.delivered(entry.task.id)))

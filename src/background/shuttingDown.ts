@@ -65,9 +65,12 @@ export const shutDown = (core: Core): Effect.Effect<void> =>
       running(core).filter(({ isWaiting }) => isWaiting)
     )
     yield* within(core.finished, core.settings.shutdown.graceMs)
-    const left = running(core)
-    if (left.length > 0) {
-      yield* giveAllBack(core, left)
+    if (running(core).length > 0) {
+      // What is being stored as done may still be.
+      yield* giveAllBack(
+        core,
+        running(core).filter(({ isChanging }) => !isChanging)
+      )
       yield* within(core.finished, lastWords)
     }
     yield* core.stopUpkeep

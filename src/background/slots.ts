@@ -1,15 +1,18 @@
 /**
- * Who runs when: so many tasks in all, and so many of each agent. What finds no slot waits in one queue, in the order in which
- * it came. The slots are counted here, and not by a semaphore, which wakes everybody who waits at each release.
+ * Who runs when: a semaphore for all tasks, and one for those of each agent. A semaphore wakes everybody who waits for it at each
+ * release, so nobody does: what would find no permit waits in one queue, in the order in which it came.
  */
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import { type First, FirstComeFirstServed } from "./firstComeFirstServed.js"
 
 /** Starts a fiber at once, on this stack, in the scope of the manager. */
 export type Start = (effect: Effect.Effect<void>) => unknown
 
 interface AgentSlots {
+  readonly semaphore: Effect.Semaphore
   limit: number
+  /** Permits that are taken. */
   running: number
 }
 
@@ -24,10 +27,26 @@ interface Job {
   readonly work: Work
 }
 
+/** There is a permit: nobody takes one who has not counted them. */
+const withPermit = <A>(semaphore: Effect.Semaphore, effect: Effect.Effect<A>): Effect.Effect<A> =>
+  Effect.flatMap(semaphore.withPermitsIfAvailable(1)(effect), done =>
+    Option.isSome(done)
+      ? Effect.succeed(done.value)
+      : Effect.dieMessage("A slot was counted as free that was not.")
+  )
+
+const newSlots = (limit: number): AgentSlots => ({
+  semaphore: Effect.unsafeMakeSemaphore(limit),
+  limit,
+  running: 0
+})
+
 /** Milliseconds until what could not be begun is tried again. */
 const pause = 1000
 
 export class Slots {
+  private readonly semaphore: Effect.Semaphore
+  /** Permits that are taken. */
   private running = 0
   private readonly agents = new Map<string, AgentSlots>()
   private readonly queue = new FirstComeFirstServed<Job>()
@@ -40,7 +59,9 @@ export class Slots {
     private readonly start: Start,
     private readonly limit: number,
     private readonly fork: Start = start
-  ) {}
+  ) {
+    this.semaphore = Effect.unsafeMakeSemaphore(limit)
+  }
 
   /** Tasks that have a slot, tasks that wait for one, and agents that have any. */
   get counts(): { readonly running: number; readonly waiting: number; readonly agents: number } {
@@ -95,6 +116,7 @@ export class Slots {
     if (known === undefined || known.limit === limit) return
     const isWider = known.limit < limit
     known.limit = limit
+    this.start(known.semaphore.resize(limit))
     if (isWider) this.queue.unblock(agentId)
   }
 
@@ -105,12 +127,12 @@ export class Slots {
 
   private enter(agentId: string, job: Job, waited: First<Job> | undefined): boolean {
     if (!this.hasSlot(agentId)) return false
-    const slots = this.agents.get(agentId) ?? { limit: job.limit, running: 0 }
+    const slots = this.agents.get(agentId) ?? newSlots(job.limit)
     this.agents.set(agentId, slots)
     slots.running++
     this.running++
     this.start(
-      Effect.matchCauseEffect(job.work, {
+      Effect.matchCauseEffect(withPermit(slots.semaphore, withPermit(this.semaphore, job.work)), {
         onFailure: cause => {
           this.release(agentId, slots)
           return Effect.failCause(cause)

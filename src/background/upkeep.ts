@@ -1,18 +1,15 @@
 /** What a manager does all the time: says that it lives, takes over what the dead have left, cleans up. */
-import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { attemptsAreLeft, isSettled, type Task, type TaskStatus, transition } from "../protocol/Task.js"
 import type { StoredTask } from "../storage/TaskStore.js"
+import { isPlatform } from "./alarm.js"
 import { bounded, type Core, now, persisted } from "./core.js"
 import { goOn, letGo } from "./deciding.js"
 import { Entry } from "./entry.js"
 import { enqueue } from "./running.js"
 import { announce, deliver, settle } from "./settling.js"
-
-/** The clock of the platform, whose timers keep a process from ending. */
-const platformClock = Object.getPrototypeOf(Clock.make())
 
 /**
  * Waits, and lets the process end meanwhile: nobody waits for upkeep. A clock that is not the platform's, a test's for one, is
@@ -20,7 +17,7 @@ const platformClock = Object.getPrototypeOf(Clock.make())
  */
 const idle = (milliseconds: number): Effect.Effect<void> =>
   Effect.flatMap(Effect.clock, clock =>
-    Object.getPrototypeOf(clock) === platformClock
+    isPlatform(clock)
       ? Effect.async<void>(resume => {
           const timer = setTimeout(() => resume(Effect.void), milliseconds)
           if (typeof timer === "object") timer.unref()
@@ -45,13 +42,13 @@ const every = (
   )
 
 /** Says that this process lives. Asked in vain, it is asked again before the lease ends. */
-export const renew = (core: Core) =>
+export const renew = (core: Core, limit = beatOf(core)) =>
   Effect.flatMap(now, at =>
     bounded(
       core,
       "TaskStore.renewLease",
       core.store.renewLease(core.owner, new Date(at.getTime() + core.settings.leaseMs)),
-      beatOf(core)
+      limit
     )
   )
 
@@ -188,6 +185,9 @@ const isSame = (
     ? place.status === "suspended"
     : place.owner === core.owner && !isSettled(place.status))
 
+/** Threads told at the same time. */
+const deliveries = 10
+
 /** Tasks looked at in one question. */
 const atOnce = 500
 
@@ -211,7 +211,7 @@ export const compare = Effect.fnUntraced(function* (core: Core) {
   yield* Effect.forEach(
     entries.filter(entry => entry.isSettled && !entry.isDelivered && entry.acknowledged !== "open"),
     entry => deliver(core, entry),
-    { discard: true }
+    { concurrency: deliveries, discard: true }
   )
 })
 

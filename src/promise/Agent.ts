@@ -168,7 +168,9 @@ export class Agent {
    * `TaskExecutorNotFound` or `InvalidResumeData`.
    */
   async resumeStream(data: unknown, options: ResumeStreamOptions): Promise<ModelOutput> {
-    const { runId, toolCallId, ...rest } = options
+    // JavaScript may leave them out.
+    const asked: Partial<ResumeStreamOptions> = options ?? {}
+    const { runId, toolCallId, ...rest } = asked
     const call = { runId: idOf("runId", runId), toolCallId: idOf("toolCallId", toolCallId) }
     return this.#start(this.#defaultOptions, rest, (merged, observe, control) =>
       recordResumed(this.#core, data, { ...toRunOptions(merged), ...call }, observe, control)

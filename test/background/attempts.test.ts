@@ -72,7 +72,12 @@ describe("an attempt that takes too long", () => {
     Effect.gen(function* () {
       const process = yield* start()
       const latch = yield* Effect.makeLatch()
-      yield* dispatch(process, "a", executor(() => latch.await), { timeoutMs: 50 })
+      yield* dispatch(
+        process,
+        "a",
+        executor(() => latch.await),
+        { timeoutMs: 50 }
+      )
       yield* latch.open
       yield* breathe
       yield* pass("1 minutes")
@@ -94,13 +99,22 @@ describe("a task that fails", () => {
 
   for (const [name, run] of [
     ["dies", Effect.die(new Error("no luck"))],
-    ["throws", Effect.sync(() => { throw new Error("no luck") })],
+    [
+      "throws",
+      Effect.sync(() => {
+        throw new Error("no luck")
+      })
+    ],
     ["interrupts itself", Effect.interrupt]
   ] as const) {
     it.scoped(`has failed when its tool ${name}`, () =>
       Effect.gen(function* () {
         const process = yield* start({ globalConcurrency: 1 })
-        const { taskId } = yield* dispatch(process, "a", executor(() => run))
+        const { taskId } = yield* dispatch(
+          process,
+          "a",
+          executor(() => run)
+        )
         expect((yield* process.manager.settled(taskId)).status).toBe("failed")
         yield* dispatch(process, "b", giving(1))
         yield* breathe
@@ -120,7 +134,12 @@ describe("a task that fails", () => {
         return Effect.fail(new Error(`attempt ${task.attempt}`))
       })
       const { taskId } = yield* dispatch(process, "a", tool, { maxRetries: 4 })
-      for (const [delay, made] of [[100, 2], [300, 3], [500, 4], [500, 5]] as const) {
+      for (const [delay, made] of [
+        [100, 2],
+        [300, 3],
+        [500, 4],
+        [500, 5]
+      ] as const) {
         yield* pass(delay - 1)
         expect(attempts).toHaveLength(made - 1)
         yield* pass(1)
@@ -160,27 +179,34 @@ describe("a task that fails", () => {
     })
   )
 
-  it.scoped("is tried again only when the failure is worth it, and the predicate is told the failure itself", () =>
-    Effect.gen(function* () {
-      const asked: Array<unknown> = []
-      const process = yield* start({
-        defaultRetries: {
-          retryableErrors: error => {
-            asked.push(error)
-            return error instanceof DOMException
+  it.scoped(
+    "is tried again only when the failure is worth it, and the predicate is told the failure itself",
+    () =>
+      Effect.gen(function* () {
+        const asked: Array<unknown> = []
+        const process = yield* start({
+          defaultRetries: {
+            retryableErrors: error => {
+              asked.push(error)
+              return error instanceof DOMException
+            }
           }
-        }
+        })
+        const first = new TypeError("not worth it")
+        yield* dispatch(
+          process,
+          "a",
+          executor(() => Effect.fail(first)),
+          { maxRetries: 3 }
+        )
+        yield* dispatch(process, "b", hanging(), { maxRetries: 1, timeoutMs: 50 })
+        yield* pass("50 millis")
+        expect(asked[0]).toBe(first)
+        expect(asked[1]).toMatchObject({ name: "TimeoutError" })
+        expect(yield* statuses(process)).toEqual(["failed a", "running b"])
+        yield* pass("1050 millis")
+        expect(yield* statuses(process)).toEqual(["failed a", "timed_out b"])
       })
-      const first = new TypeError("not worth it")
-      yield* dispatch(process, "a", executor(() => Effect.fail(first)), { maxRetries: 3 })
-      yield* dispatch(process, "b", hanging(), { maxRetries: 1, timeoutMs: 50 })
-      yield* pass("50 millis")
-      expect(asked[0]).toBe(first)
-      expect(asked[1]).toMatchObject({ name: "TimeoutError" })
-      expect(yield* statuses(process)).toEqual(["failed a", "running b"])
-      yield* pass("1050 millis")
-      expect(yield* statuses(process)).toEqual(["failed a", "timed_out b"])
-    })
   )
 
   it.scoped("has failed when the predicate throws", () =>
@@ -204,7 +230,9 @@ describe("a task that fails", () => {
       })
       let attempts = 0
       const tool = executor(() => Effect.failSync(() => ++attempts))
-      const { taskId } = yield* dispatch(process, "a", tool, { maxRetries: process.manager.settings.maxRetries })
+      const { taskId } = yield* dispatch(process, "a", tool, {
+        maxRetries: process.manager.settings.maxRetries
+      })
       expect(attempts).toBe(1)
       yield* pass("2 seconds")
       yield* pass("2 seconds")
@@ -263,7 +291,9 @@ describe("what an execution knows", () => {
       const { taskId } = yield* dispatch(
         process,
         "a",
-        executor(({ resumeData, task }) => Effect.succeed([task.status, task.attempt, task.args, resumeData ?? "none"]))
+        executor(({ resumeData, task }) =>
+          Effect.succeed([task.status, task.attempt, task.args, resumeData ?? "none"])
+        )
       )
       const { result } = yield* process.manager.settled(taskId)
       expect(result).toEqual(["running", 1, { of: "a" }, "none"])

@@ -2,7 +2,19 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Errors } from "eddy"
 import { Effect, Either } from "effect"
-import { breathe, dispatch, executor, failing, giving, hanging, journal, pass, start, statuses, statusOf } from "./kit.js"
+import {
+  breathe,
+  dispatch,
+  executor,
+  failing,
+  giving,
+  hanging,
+  journal,
+  pass,
+  start,
+  statuses,
+  statusOf
+} from "./kit.js"
 
 /** Asks at first, and gives its answer. */
 const asking = executor(({ resumeData, suspend }) =>
@@ -15,8 +27,16 @@ describe("a task is cancelled", () => {
       const process = yield* start({ globalConcurrency: 1 })
       const latch = yield* Effect.makeLatch()
       const { entries, note } = journal()
-      yield* dispatch(process, "a", executor(() => latch.await))
-      const { taskId } = yield* dispatch(process, "b", executor(() => note("b ran")))
+      yield* dispatch(
+        process,
+        "a",
+        executor(() => latch.await)
+      )
+      const { taskId } = yield* dispatch(
+        process,
+        "b",
+        executor(() => note("b ran"))
+      )
       const cancelled = yield* process.background.cancel(taskId)
       expect(cancelled).toMatchObject({ status: "cancelled", toolCallId: "b", attempt: 0 })
       yield* latch.open
@@ -35,7 +55,10 @@ describe("a task is cancelled", () => {
       const tool = executor(({ signal, write }) => {
         const given = signal()
         given.addEventListener("abort", () => reasons.push(given.reason))
-        const late = Effect.zipRight(note("late"), Effect.sync(() => write("late")))
+        const late = Effect.zipRight(
+          note("late"),
+          Effect.sync(() => write("late"))
+        )
         return Effect.uninterruptible(Effect.zipRight(latch.await, late))
       })
       const { taskId } = yield* dispatch(process, "a", tool)
@@ -85,7 +108,11 @@ describe("a task is cancelled", () => {
       process.manager.listen(({ chunk, task }) => {
         if (chunk.type === "background-task-running") Effect.runSync(process.background.cancel(task.id))
       })
-      const { taskId } = yield* dispatch(process, "a", executor(() => note("ran")))
+      const { taskId } = yield* dispatch(
+        process,
+        "a",
+        executor(() => note("ran"))
+      )
       yield* breathe
       expect(yield* statusOf(process, taskId)).toBe("cancelled")
       expect(entries).toEqual([])
@@ -177,7 +204,11 @@ describe("a task that suspends", () => {
         resumeData === 3 ? Effect.succeed("done") : suspend({ got: resumeData ?? "nothing" })
       )
       const { taskId } = yield* dispatch(process, "a", tool)
-      for (const [answer, before] of [[1, "nothing"], [2, 1], [3, 2]] as const) {
+      for (const [answer, before] of [
+        [1, "nothing"],
+        [2, 1],
+        [3, 2]
+      ] as const) {
         const found = yield* process.background.get(taskId)
         expect(found).toMatchObject({ value: { status: "suspended", suspendData: { got: before } } })
         yield* process.background.resume(taskId, answer)
@@ -191,7 +222,8 @@ describe("a task that suspends", () => {
     Effect.gen(function* () {
       const process = yield* start()
       process.manager.listen(({ chunk, task }) => {
-        if (chunk.type === "background-task-suspended") Effect.runSync(process.background.resume(task.id, "now"))
+        if (chunk.type === "background-task-suspended")
+          Effect.runSync(process.background.resume(task.id, "now"))
       })
       const { taskId } = yield* dispatch(process, "a", asking)
       expect(yield* process.background.await(taskId)).toMatchObject({ status: "completed", result: "now" })
@@ -205,8 +237,16 @@ describe("a task that suspends", () => {
       const latch = yield* Effect.makeLatch()
       const { entries, note } = journal()
       const { taskId } = yield* dispatch(process, "a", asking)
-      yield* dispatch(process, "b", executor(() => latch.await))
-      yield* dispatch(process, "c", executor(() => note("c ran")))
+      yield* dispatch(
+        process,
+        "b",
+        executor(() => latch.await)
+      )
+      yield* dispatch(
+        process,
+        "c",
+        executor(() => note("c ran"))
+      )
       expect((yield* process.background.resume(taskId, 1)).status).toBe("running")
       yield* breathe
       expect(yield* statuses(process)).toEqual(["running a", "running b", "pending c"])
@@ -222,9 +262,15 @@ describe("a task that suspends", () => {
       const process = yield* start({ globalConcurrency: 1 })
       const latch = yield* Effect.makeLatch()
       const { entries, note } = journal()
-      const tool = executor(({ resumeData, suspend }) => (resumeData === undefined ? suspend(1) : note("ran")))
+      const tool = executor(({ resumeData, suspend }) =>
+        resumeData === undefined ? suspend(1) : note("ran")
+      )
       const { taskId } = yield* dispatch(process, "a", tool)
-      yield* dispatch(process, "b", executor(() => latch.await))
+      yield* dispatch(
+        process,
+        "b",
+        executor(() => latch.await)
+      )
       yield* process.background.resume(taskId, 1)
       yield* process.background.cancel(taskId)
       yield* latch.open
@@ -280,14 +326,42 @@ describe("a task that suspends", () => {
     })
   )
 
+  it.scoped(
+    "can be cancelled while what it was resumed with is read again, and fails when it cannot be any more",
+    () =>
+      Effect.gen(function* () {
+        const process = yield* start()
+        const { entries, note } = journal()
+        const refused = new Errors.InvalidResumeData({ toolName: "look", message: "no number" })
+        const tool = executor(({ resumeData, suspend }) =>
+          resumeData === undefined ? suspend("x") : note("ran")
+        )
+        for (const [id, second] of [
+          ["a", Effect.never],
+          ["b", Effect.fail(refused)]
+        ] as const) {
+          let reads = 0
+          const readResumeData = () => Effect.suspend(() => (reads++ === 0 ? Effect.succeed(1) : second))
+          const { taskId } = yield* dispatch(process, id, { ...tool, readResumeData }, { maxRetries: 3 })
+          yield* process.background.resume(taskId, 1)
+          if (id === "a") yield* process.background.cancel(taskId)
+          yield* breathe
+        }
+        expect(entries).toEqual([])
+        expect(yield* statuses(process)).toEqual(["cancelled a", "failed b"])
+      })
+  )
+
   it.scoped("writes nothing after it has suspended, and its tool is stopped", () =>
     Effect.gen(function* () {
       const process = yield* start()
       const { entries, note } = journal()
       const tool = executor(({ suspend, write }) =>
-        Effect.onInterrupt(
-          suspend("x"),
-          () => Effect.zipRight(note("stopped"), Effect.sync(() => write("late")))
+        Effect.onInterrupt(suspend("x"), () =>
+          Effect.zipRight(
+            note("stopped"),
+            Effect.sync(() => write("late"))
+          )
         )
       )
       yield* dispatch(process, "a", tool)
@@ -309,7 +383,8 @@ describe("a stale wish to begin", () => {
           return Effect.map(tool.execute(context), ({ value }) => value)
         })
       const tools = { a: giving(1), b: failing("x"), c: hanging(), d: asking }
-      for (const [id, tool] of Object.entries(tools)) yield* dispatch(process, id, counting(tool), { timeoutMs: 50 })
+      for (const [id, tool] of Object.entries(tools))
+        yield* dispatch(process, id, counting(tool), { timeoutMs: 50 })
       yield* pass(50)
       const before = yield* statuses(process)
       expect(before).toEqual(["completed a", "failed b", "timed_out c", "suspended d"])

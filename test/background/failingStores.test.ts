@@ -1,8 +1,22 @@
 /** Stores that fail in the middle: whoever asked is told, no task is lost, no slot is stuck, and all goes on afterwards. */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Exit } from "effect"
+import { Effect, Exit, Fiber } from "effect"
 import { type Fault, faulty } from "./faultyStore.js"
-import { breathe, call, dispatch, executor, failing, giving, hanging, journal, pass, start, statuses, stores, within } from "./kit.js"
+import {
+  breathe,
+  call,
+  dispatch,
+  executor,
+  failing,
+  giving,
+  hanging,
+  journal,
+  pass,
+  start,
+  statuses,
+  stores,
+  within
+} from "./kit.js"
 
 const faults: ReadonlyArray<Fault> = ["fails", "hangs", "dies", "loses its answer"]
 
@@ -28,23 +42,30 @@ const works = (process: Effect.Effect.Success<typeof open>["process"]) =>
 for (const fault of faults) {
   describe(`a store that ${fault}`, () => {
     for (const backpressure of ["queue", "reject", "fallback-sync"] as const) {
-      it.scoped(`when a task is dispatched with \`${backpressure}\`: the caller is told, and it never runs`, () =>
-        Effect.gen(function* () {
-          const store = faulty(yield* stores)
-          const process = yield* start({ globalConcurrency: 1, backpressure }, store)
-          const { entries, note } = journal()
-          store.faults.set("create", fault)
-          const exit = yield* within(
-            Effect.exit(process.manager.dispatch(call("a"), executor(() => note("ran"))))
-          )
-          expect(exit).toMatchObject(Exit.fail({ _tag: "StorageError" }))
-          store.faults.clear()
-          yield* works(process)
-          expect(entries).toEqual([])
-          expect((yield* statuses(process)).filter(status => status.endsWith(" a"))).toEqual(
-            fault === "loses its answer" ? ["cancelled a"] : []
-          )
-        })
+      it.scoped(
+        `when a task is dispatched with \`${backpressure}\`: the caller is told, and it never runs`,
+        () =>
+          Effect.gen(function* () {
+            const store = faulty(yield* stores)
+            const process = yield* start({ globalConcurrency: 1, backpressure }, store)
+            const { entries, note } = journal()
+            store.faults.set("create", fault)
+            const exit = yield* within(
+              Effect.exit(
+                process.manager.dispatch(
+                  call("a"),
+                  executor(() => note("ran"))
+                )
+              )
+            )
+            expect(exit).toMatchObject(Exit.fail({ _tag: "StorageError" }))
+            store.faults.clear()
+            yield* works(process)
+            expect(entries).toEqual([])
+            expect((yield* statuses(process)).filter(status => status.endsWith(" a"))).toEqual(
+              fault === "loses its answer" ? ["cancelled a"] : []
+            )
+          })
       )
     }
 
@@ -73,7 +94,11 @@ for (const fault of faults) {
       Effect.gen(function* () {
         const { process, store } = yield* open
         const latch = yield* Effect.makeLatch()
-        const a = yield* dispatch(process, "a", executor(() => Effect.as(latch.await, "done")))
+        const a = yield* dispatch(
+          process,
+          "a",
+          executor(() => Effect.as(latch.await, "done"))
+        )
         store.faults.set("update", fault)
         yield* latch.open
         yield* pass("30 seconds")
@@ -123,36 +148,40 @@ for (const fault of faults) {
       })
     )
 
-    it.scoped("when it is asked for the task to resume or to cancel: the caller is told, and nothing has changed", () =>
-      Effect.gen(function* () {
-        const { process, store } = yield* open
-        const { taskId } = yield* dispatch(process, "a", asking)
-        store.faults.set("get", fault)
-        const exit = yield* within(Effect.exit(process.background.resume(taskId, "y")))
-        expect(exit).toMatchObject(Exit.fail({ _tag: "StorageError" }))
-        store.faults.clear()
-        expect(process.told).toEqual(["running a", "suspended a"])
-        yield* process.background.resume(taskId, "y")
-        yield* works(process)
-      })
+    it.scoped(
+      "when it is asked for the task to resume or to cancel: the caller is told, and nothing has changed",
+      () =>
+        Effect.gen(function* () {
+          const { process, store } = yield* open
+          const { taskId } = yield* dispatch(process, "a", asking)
+          store.faults.set("get", fault)
+          const exit = yield* within(Effect.exit(process.background.resume(taskId, "y")))
+          expect(exit).toMatchObject(Exit.fail({ _tag: "StorageError" }))
+          store.faults.clear()
+          expect(process.told).toEqual(["running a", "suspended a"])
+          yield* process.background.resume(taskId, "y")
+          yield* works(process)
+        })
     )
 
-    it.scoped("when a task is cancelled: the caller is told, and it is stopped, or can be cancelled again", () =>
-      Effect.gen(function* () {
-        const { entries, note } = journal()
-        const store = faulty(yield* stores)
-        const process = yield* start({ globalConcurrency: 1, onTaskCancelled: () => note("called") }, store)
-        const { taskId } = yield* dispatch(process, "a", hanging())
-        store.faults.set("update", fault)
-        const exit = yield* within(Effect.exit(process.background.cancel(taskId)))
-        expect(exit).toMatchObject(Exit.fail({ _tag: "StorageError" }))
-        store.faults.clear()
-        yield* pass("15 seconds")
-        if (fault !== "loses its answer") yield* process.background.cancel(taskId)
-        expect(process.told).toEqual(["running a", "cancelled a"])
-        expect(entries).toEqual(["called"])
-        yield* works(process)
-      })
+    it.scoped(
+      "when a task is cancelled: the caller is told, and it is stopped, or can be cancelled again",
+      () =>
+        Effect.gen(function* () {
+          const { entries, note } = journal()
+          const store = faulty(yield* stores)
+          const process = yield* start({ globalConcurrency: 1, onTaskCancelled: () => note("called") }, store)
+          const { taskId } = yield* dispatch(process, "a", hanging())
+          store.faults.set("update", fault)
+          const exit = yield* within(Effect.exit(process.background.cancel(taskId)))
+          expect(exit).toMatchObject(Exit.fail({ _tag: "StorageError" }))
+          store.faults.clear()
+          yield* pass("15 seconds")
+          if (fault !== "loses its answer") yield* process.background.cancel(taskId)
+          expect(process.told).toEqual(["running a", "cancelled a"])
+          expect(entries).toEqual(["called"])
+          yield* works(process)
+        })
     )
 
     it.scoped("when a task is to be tried again: it is, once, when the store is well again", () =>
@@ -181,11 +210,11 @@ for (const fault of faults) {
         const store = faulty(shared)
         const process = yield* start({}, store)
         const other = yield* start({}, shared)
-        yield* dispatch(process, "a", hanging())
+        yield* dispatch(process, "a", hanging(), { timeoutMs: 600_000 })
         for (const operation of ["places", "inherit", "deleteSettled", "get"] as const) {
           store.faults.set(operation, fault)
         }
-        yield* pass("5 minutes")
+        yield* pass("2 minutes")
         expect(yield* statuses(other)).toEqual(["running a"])
         store.faults.clear()
         const [found] = (yield* other.background.list()).tasks
@@ -221,6 +250,36 @@ for (const fault of faults) {
       })
     )
   })
+}
+
+for (const decision of ["cancelled", "resumed"] as const) {
+  it.scoped(`a task is ${decision} as a whole, also when the caller gives up while the store is slow`, () =>
+    Effect.gen(function* () {
+      const shared = yield* stores
+      const answer = yield* Effect.makeLatch(true)
+      const tasks: typeof shared.tasks = {
+        ...shared.tasks,
+        update: (id, expected, change) =>
+          Effect.zipLeft(shared.tasks.update(id, expected, change), answer.await)
+      }
+      const process = yield* start({}, { ...shared, tasks })
+      const { taskId } = yield* dispatch(process, "a", asking)
+      yield* breathe
+      yield* answer.close
+      const { cancel, resume } = process.background
+      const deciding = yield* Effect.fork(decision === "cancelled" ? cancel(taskId) : resume(taskId, "y"))
+      yield* breathe
+      yield* Fiber.interruptFork(deciding)
+      yield* breathe
+      yield* answer.open
+      yield* breathe
+      expect(process.told).toEqual([
+        "running a",
+        "suspended a",
+        ...(decision === "cancelled" ? ["cancelled a"] : ["resumed a", "completed a"])
+      ])
+    })
+  )
 }
 
 it.scoped("a store that fails at the start keeps the manager from starting", () =>

@@ -96,10 +96,7 @@ export const failing = (message: string, more: Partial<Executor> = {}): Executor
   executor(() => Effect.fail(new Error(message)), more)
 
 /** A call, by the id of the call. */
-export const call = (
-  toolCallId: string,
-  more: Partial<TaskManager.NewTask> = {}
-): TaskManager.NewTask => ({
+export const call = (toolCallId: string, more: Partial<TaskManager.NewTask> = {}): TaskManager.NewTask => ({
   toolName: "look",
   toolCallId,
   args: { of: toolCallId },

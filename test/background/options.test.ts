@@ -2,8 +2,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { BackgroundTasks, TaskStore, ThreadStore } from "eddy"
 import { Config, ConfigProvider, Context, Effect, Either, Layer } from "effect"
-import * as TaskManager from "../../src/background/TaskManager.js"
 import { agentSettingsOf, settingsOf } from "../../src/background/settings.js"
+import * as TaskManager from "../../src/background/TaskManager.js"
 import { dispatch, giving, pass, start, statuses } from "./kit.js"
 
 const memory = Layer.merge(Layer.fresh(TaskStore.layerMemory), Layer.fresh(ThreadStore.layerMemory))
@@ -94,7 +94,10 @@ it("what is left out has its default", () => {
 })
 
 it("times are numbers of milliseconds, or texts", () => {
-  expect(settingsOf({ defaultTimeout: 20, lease: "3 seconds" })).toMatchObject({ timeoutMs: 20, leaseMs: 3000 })
+  expect(settingsOf({ defaultTimeout: 20, lease: "3 seconds" })).toMatchObject({
+    timeoutMs: 20,
+    leaseMs: 3000
+  })
 })
 
 describe("an agent refuses by its name", () => {
@@ -110,7 +113,9 @@ describe("an agent refuses by its name", () => {
   ] as const) {
     it(`\`${field}\` that cannot work`, () => {
       const options = at(field.replace("backgroundTasks.", ""), value)
-      expect(() => agentSettingsOf(options)).toThrow(expect.objectContaining({ _tag: "InvalidConfiguration", field }))
+      expect(() => agentSettingsOf(options)).toThrow(
+        expect.objectContaining({ _tag: "InvalidConfiguration", field })
+      )
     })
   }
 })

@@ -54,20 +54,18 @@ describe("whether a call runs in the background", () => {
     [{ tools: { other: true } }, on, undefined, true],
     [{ tools: { other: true } }, undefined, undefined, false],
     // The agent speaks of it by its name, by the id of its tool, and by that of the agent that it is.
-    ...["agent-look", "look", "look-id"].flatMap(
-      (name): typeof rows => [
-        [{ tools: { [name]: true } }, undefined, undefined, true],
-        [{ tools: { [name]: true } }, off, undefined, true],
-        [{ tools: { [name]: false } }, on, undefined, false],
-        [{ tools: { [name]: {} } }, off, undefined, true],
-        [{ tools: { [name]: { enabled: false } } }, on, undefined, false],
-        [{ tools: { [name]: { enabled: true } } }, undefined, undefined, true],
-        [{ tools: { [name]: { timeout: 5 } } }, undefined, undefined, true],
-        [{ disabled: true, tools: { [name]: true } }, on, undefined, false],
-        [{ tools: { [name]: true } }, undefined, false, false],
-        [{ tools: { [name]: false } }, on, true, false]
-      ]
-    ),
+    ...["agent-look", "look", "look-id"].flatMap((name): typeof rows => [
+      [{ tools: { [name]: true } }, undefined, undefined, true],
+      [{ tools: { [name]: true } }, off, undefined, true],
+      [{ tools: { [name]: false } }, on, undefined, false],
+      [{ tools: { [name]: {} } }, off, undefined, true],
+      [{ tools: { [name]: { enabled: false } } }, on, undefined, false],
+      [{ tools: { [name]: { enabled: true } } }, undefined, undefined, true],
+      [{ tools: { [name]: { timeout: 5 } } }, undefined, undefined, true],
+      [{ disabled: true, tools: { [name]: true } }, on, undefined, false],
+      [{ tools: { [name]: true } }, undefined, false, false],
+      [{ tools: { [name]: false } }, on, true, false]
+    ]),
     // The name counts before other names.
     [{ tools: { look: true, "agent-look": false } }, on, undefined, false],
     [{ tools: { "look-id": false, look: true } }, undefined, undefined, true],
@@ -311,13 +309,10 @@ describe("a tool as the model is told of it", () => {
     { anyOf: [{ type: "object" }] },
     {},
     { type: ["object", "null"] }
-  ])(
-    "stays as it is when it takes no object: %j",
-    inputSchema => {
-      const other = { name: "look", inputSchema }
-      expect(withOverride(other)).toBe(other)
-    }
-  )
+  ])("stays as it is when it takes no object: %j", inputSchema => {
+    const other = { name: "look", inputSchema }
+    expect(withOverride(other)).toBe(other)
+  })
 
   it("that has an argument of this name keeps it", () => {
     const inputSchema = { type: "object", properties: { _background: { type: "string" } } }

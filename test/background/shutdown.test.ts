@@ -2,7 +2,21 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
 import { Fibers } from "../../src/background/fibers.js"
-import { breathe, dispatch, executor, giving, hanging, journal, pass, start, statuses, statusOf, within } from "./kit.js"
+import { faulty } from "./faultyStore.js"
+import {
+  breathe,
+  dispatch,
+  executor,
+  giving,
+  hanging,
+  journal,
+  pass,
+  start,
+  statuses,
+  statusOf,
+  stores,
+  within
+} from "./kit.js"
 
 describe("a manager that ends", () => {
   it.scoped("waits for what runs, with its callbacks, and begins nothing more", () =>
@@ -12,8 +26,16 @@ describe("a manager that ends", () => {
         globalConcurrency: 1,
         onTaskComplete: () => Effect.zipRight(Effect.sleep(100), note("called"))
       })
-      yield* dispatch(process, "a", executor(() => Effect.sleep("1 seconds")))
-      yield* dispatch(process, "b", executor(() => note("b ran")))
+      yield* dispatch(
+        process,
+        "a",
+        executor(() => Effect.sleep("1 seconds"))
+      )
+      yield* dispatch(
+        process,
+        "b",
+        executor(() => note("b ran"))
+      )
       const ending = yield* Effect.fork(process.background.shutdown)
       yield* pass("1 seconds")
       expect(ending.unsafePoll()).toBeNull()
@@ -26,28 +48,30 @@ describe("a manager that ends", () => {
     })
   )
 
-  it.scoped("gives what is not done in time back to the queue, when attempts are left, and fails the rest", () =>
-    Effect.gen(function* () {
-      const process = yield* start({ shutdown: { grace: 500 } })
-      const reasons: Array<unknown> = []
-      const tool = executor(({ signal }) => {
-        const given = signal()
-        given.addEventListener("abort", () => reasons.push(given.reason))
-        return Effect.never
+  it.scoped(
+    "gives what is not done in time back to the queue, when attempts are left, and fails the rest",
+    () =>
+      Effect.gen(function* () {
+        const process = yield* start({ shutdown: { grace: 500 } })
+        const reasons: Array<unknown> = []
+        const tool = executor(({ signal }) => {
+          const given = signal()
+          given.addEventListener("abort", () => reasons.push(given.reason))
+          return Effect.never
+        })
+        yield* dispatch(process, "a", tool, { maxRetries: 1 })
+        const { taskId } = yield* dispatch(process, "b", tool)
+        const ending = yield* Effect.fork(process.background.shutdown)
+        yield* pass(499)
+        expect(yield* statuses(process)).toEqual(["running a", "running b"])
+        yield* pass(1)
+        yield* Fiber.join(ending)
+        expect(yield* statuses(process)).toEqual(["pending a", "failed b"])
+        expect(reasons).toMatchObject([{ name: "AbortError" }, { name: "AbortError" }])
+        const found = yield* process.background.get(taskId)
+        expect(found).toMatchObject({ value: { error: { message: expect.stringContaining("shut down") } } })
+        expect(process.told).toEqual(["running a", "running b", "failed b"])
       })
-      yield* dispatch(process, "a", tool, { maxRetries: 1 })
-      const { taskId } = yield* dispatch(process, "b", tool)
-      const ending = yield* Effect.fork(process.background.shutdown)
-      yield* pass(499)
-      expect(yield* statuses(process)).toEqual(["running a", "running b"])
-      yield* pass(1)
-      yield* Fiber.join(ending)
-      expect(yield* statuses(process)).toEqual(["pending a", "failed b"])
-      expect(reasons).toMatchObject([{ name: "AbortError" }, { name: "AbortError" }])
-      const found = yield* process.background.get(taskId)
-      expect(found).toMatchObject({ value: { error: { message: expect.stringContaining("shut down") } } })
-      expect(process.told).toEqual(["running a", "running b", "failed b"])
-    })
   )
 
   it.scoped("fails all that is not done in time when it is told so, with events, callbacks and threads", () =>
@@ -75,8 +99,17 @@ describe("a manager that ends", () => {
         resumeData === undefined ? suspend("x") : Effect.succeed("done")
       )
       const { taskId } = yield* dispatch(process, "a", tool)
-      yield* dispatch(process, "b", executor(() => Effect.fail("x")), { maxRetries: 3 })
-      yield* dispatch(process, "c", executor(() => Effect.sleep("2 seconds")))
+      yield* dispatch(
+        process,
+        "b",
+        executor(() => Effect.fail("x")),
+        { maxRetries: 3 }
+      )
+      yield* dispatch(
+        process,
+        "c",
+        executor(() => Effect.sleep("2 seconds"))
+      )
       yield* process.background.resume(taskId, 1)
       yield* breathe
       expect(yield* statuses(process)).toEqual(["running a", "running b", "running c"])
@@ -106,6 +139,26 @@ describe("a manager that ends", () => {
     })
   )
 
+  it.scoped("keeps what a tool came to while the store did not answer, when it does in time", () =>
+    Effect.gen(function* () {
+      const store = faulty(yield* stores)
+      const process = yield* start({}, store)
+      yield* dispatch(
+        process,
+        "a",
+        executor(() => Effect.as(Effect.sleep("1 seconds"), "done"))
+      )
+      store.faults.set("update", "fails")
+      const ending = yield* Effect.fork(process.background.shutdown)
+      yield* pass("2 seconds")
+      store.faults.clear()
+      yield* pass("10 seconds")
+      yield* Fiber.join(ending)
+      expect(yield* statuses(process)).toEqual(["completed a"])
+      expect(process.told).toEqual(["running a", "completed a"])
+    })
+  )
+
   it.scoped("can be ended by a callback of a task", () =>
     Effect.gen(function* () {
       const ends: Array<Effect.Effect<void>> = []
@@ -120,7 +173,11 @@ describe("a manager that ends", () => {
   it.scoped("leaves suspended tasks as they are, and refuses to resume them", () =>
     Effect.gen(function* () {
       const process = yield* start()
-      const { taskId } = yield* dispatch(process, "a", executor(({ suspend }) => suspend("x")))
+      const { taskId } = yield* dispatch(
+        process,
+        "a",
+        executor(({ suspend }) => suspend("x"))
+      )
       yield* within(process.background.shutdown)
       expect(yield* statusOf(process, taskId)).toBe("suspended")
       const late = yield* Effect.flip(process.background.resume(taskId, 1))
@@ -133,7 +190,11 @@ describe("a manager that ends", () => {
     Effect.gen(function* () {
       const process = yield* start()
       const latch = yield* Effect.makeLatch()
-      yield* dispatch(process, "a", executor(() => Effect.uninterruptible(latch.await)))
+      yield* dispatch(
+        process,
+        "a",
+        executor(() => Effect.uninterruptible(latch.await))
+      )
       yield* within(process.background.shutdown)
       expect(yield* statuses(process)).toEqual(["failed a"])
       yield* latch.open
@@ -156,7 +217,7 @@ it.effect("the fibers of a manager end with it, and none begins afterwards", () 
     expect(entries).toEqual(["stopped", "stopped"])
     expect(fibers.size).toBe(0)
     const late = fibers.fork(note("late"))
-    expect(Exit.isInterrupted((yield* late.await))).toBe(true)
+    expect(Exit.isInterrupted(yield* late.await)).toBe(true)
     expect(entries).toHaveLength(2)
   })
 )

@@ -13,7 +13,11 @@ const gates = () => {
       open.set(task.toolCallId, () => resume(Effect.succeed(task.toolCallId)))
     })
   )
-  const release = (id: string) => Effect.zipRight(Effect.sync(() => open.get(id)?.()), breathe)
+  const release = (id: string) =>
+    Effect.zipRight(
+      Effect.sync(() => open.get(id)?.()),
+      breathe
+    )
   return { gate, release, started }
 }
 
@@ -170,7 +174,10 @@ it.scoped("the caller who gives up while the task is stored leaves a whole task,
     const process = yield* start()
     yield* process.threads.open({ id: "thread", resourceId: "user" })
     const dispatching = yield* Effect.fork(
-      process.manager.dispatch(call("a", { threadId: "thread" }), executor(() => note("ran")))
+      process.manager.dispatch(
+        call("a", { threadId: "thread" }),
+        executor(() => note("ran"))
+      )
     )
     yield* Effect.yieldNow()
     yield* dispatching.interruptAsFork(dispatching.id())

@@ -1,8 +1,21 @@
 /** What is told of tasks: to those who listen, as it happens, and to those who asked to be called. */
 import { describe, expect, it } from "@effect/vitest"
 import { BackgroundTasks } from "eddy"
-import { Effect, Exit, Stream } from "effect"
-import { type Process, breathe, collect, dispatch, executor, failing, giving, hanging, journal, pass, start } from "./kit.js"
+import { Effect, Exit, Fiber, Scope, Stream } from "effect"
+import { Hub } from "../../src/background/hub.js"
+import {
+  breathe,
+  collect,
+  dispatch,
+  executor,
+  failing,
+  giving,
+  hanging,
+  journal,
+  type Process,
+  pass,
+  start
+} from "./kit.js"
 
 const outputs = (items: ReadonlyArray<BackgroundTasks.TaskChunk>): ReadonlyArray<unknown> =>
   items.flatMap(chunk =>
@@ -182,7 +195,11 @@ describe("callbacks", () => {
       const { entries, note } = journal()
       const onAny = () => note("called")
       const process = yield* start({ onTaskComplete: onAny, onTaskFailed: onAny, onTaskCancelled: onAny })
-      yield* dispatch(process, "a", executor(({ suspend }) => suspend(1)))
+      yield* dispatch(
+        process,
+        "a",
+        executor(({ suspend }) => suspend(1))
+      )
       yield* breathe
       expect(entries).toEqual([])
     })
@@ -218,7 +235,11 @@ describe("a stream of tasks", () => {
         yield* latch.open
         yield* breathe
         const about = (type: string) =>
-          items.filter(chunk => chunk.type === type).map(chunk => chunk.payload.toolCallId).sort().join("")
+          items
+            .filter(chunk => chunk.type === type)
+            .map(chunk => chunk.payload.toolCallId)
+            .sort()
+            .join("")
         expect(about("background-task-running")).toBe(heard)
         expect(about("background-task-completed")).toBe(heard)
         expect(items).toHaveLength(2 * heard.length)
@@ -237,7 +258,14 @@ describe("a stream of tasks", () => {
           type: "background-task-running",
           runId: "run",
           from: "AGENT",
-          payload: { taskId, toolName: "look", toolCallId: "a", agentId: "agent", runId: "run", args: { of: "a" } }
+          payload: {
+            taskId,
+            toolName: "look",
+            toolCallId: "a",
+            agentId: "agent",
+            runId: "run",
+            args: { of: "a" }
+          }
         }
       ])
     })
@@ -272,9 +300,7 @@ describe("a stream of tasks", () => {
     Effect.gen(function* () {
       const process = yield* start()
       const latch = yield* Effect.makeLatch()
-      const slow = yield* Effect.fork(
-        Stream.runForEach(process.background.stream(), () => latch.await)
-      )
+      const slow = yield* Effect.fork(Stream.runForEach(process.background.stream(), () => latch.await))
       const { items } = yield* collect(process.background.stream())
       const half = BackgroundTasks.capacity / 2
       const tool = executor(({ write }) =>
@@ -295,9 +321,7 @@ describe("a stream of tasks", () => {
       expect(items).toHaveLength(3 * half + 2)
       yield* latch.open
       const exit = yield* slow.await
-      expect(exit).toMatchObject(
-        Exit.fail({ _tag: "TaskReaderTooSlow", capacity: BackgroundTasks.capacity })
-      )
+      expect(exit).toMatchObject(Exit.fail({ _tag: "TaskReaderTooSlow", capacity: BackgroundTasks.capacity }))
     })
   )
 
@@ -314,14 +338,58 @@ describe("a stream of tasks", () => {
     })
   )
 
+  it.scoped("goes on when somebody who listens otherwise throws", () =>
+    Effect.gen(function* () {
+      const process = yield* start()
+      process.manager.listen(() => {
+        throw new Error("a broken listener")
+      })
+      const { items } = yield* collect(process.background.stream())
+      yield* dispatch(process, "a", giving(1))
+      yield* breathe
+      expect(items).toHaveLength(2)
+    })
+  )
+
+  it.scoped("leaves nothing behind when its reader goes", () =>
+    Effect.gen(function* () {
+      const hub = yield* Hub.make(() => {
+        throw new Error("nobody is to be woken")
+      })
+      const scope = yield* Scope.make()
+      const { next } = yield* Scope.extend(
+        hub.subscribe(() => undefined),
+        scope
+      )
+      const waiting = yield* Effect.fork(next)
+      yield* breathe
+      expect(hub.size).toBe(1)
+      yield* Fiber.interrupt(waiting)
+      yield* Scope.close(scope, Exit.void)
+      expect(hub.size).toBe(0)
+      const process = yield* start()
+      const readers = yield* Effect.forEach([1, 2, 3], () =>
+        Effect.fork(Stream.runDrain(process.background.stream()))
+      )
+      yield* breathe
+      yield* Fiber.interruptAll(readers)
+      yield* dispatch(process, "a", giving(1))
+      expect(process.told).toHaveLength(2)
+    })
+  )
+
   it.scoped("gives many readers the same", () =>
     Effect.gen(function* () {
       const process = yield* start()
-      const readers = yield* Effect.forEach(Array.from({ length: 30 }), () => collect(process.background.stream()))
+      const readers = yield* Effect.forEach(Array.from({ length: 30 }), () =>
+        collect(process.background.stream())
+      )
       for (const id of ["a", "b", "c"]) yield* dispatch(process, id, giving(id))
       yield* breathe
       for (const { items } of readers) {
-        expect(items.map(chunk => `${chunk.type.slice(16)} ${chunk.payload.toolCallId}`)).toEqual(process.told)
+        expect(items.map(chunk => `${chunk.type.slice(16)} ${chunk.payload.toolCallId}`)).toEqual(
+          process.told
+        )
       }
       expect(process.told).toHaveLength(6)
     })

@@ -2,7 +2,19 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { Message } from "eddy"
 import { Effect, Stream } from "effect"
-import { type Dispatched, type Stores, breathe, dispatch, executor, failing, giving, hanging, pass, start, stores } from "./kit.js"
+import {
+  breathe,
+  type Dispatched,
+  dispatch,
+  executor,
+  failing,
+  giving,
+  hanging,
+  pass,
+  type Stores,
+  start,
+  stores
+} from "./kit.js"
 
 const inThread = { threadId: "thread", resourceId: "user" }
 
@@ -17,13 +29,23 @@ const acknowledge = ({ threads }: Pick<Stores, "threads">, id: string) =>
   threads.append("thread", [
     {
       id: `${id}-1`,
-      message: { role: "assistant", content: [{ type: "tool-call", toolCallId: id, toolName: "look", input: {} }] }
+      message: {
+        role: "assistant",
+        content: [{ type: "tool-call", toolCallId: id, toolName: "look", input: {} }]
+      }
     },
     {
       id: `${id}-2`,
       message: {
         role: "tool",
-        content: [{ type: "tool-result", toolCallId: id, toolName: "look", output: { type: "text", value: "started" } }]
+        content: [
+          {
+            type: "tool-result",
+            toolCallId: id,
+            toolName: "look",
+            output: { type: "text", value: "started" }
+          }
+        ]
       }
     }
   ])
@@ -53,7 +75,10 @@ describe("a thread", () => {
         yield* open(process)
         const latch = yield* Effect.makeLatch()
         const run = executor(context =>
-          Effect.zipRight(latch.await, Effect.map(tool.execute(context), executed => executed.value))
+          Effect.zipRight(
+            latch.await,
+            Effect.map(tool.execute(context), executed => executed.value)
+          )
         )
         const task = yield* dispatch(process, "a", run, { ...inThread, timeoutMs: 50 })
         yield* acknowledge(process, "a")
@@ -93,12 +118,25 @@ describe("a thread", () => {
       yield* breathe
       yield* early.lost
       const latch = yield* Effect.makeLatch()
-      const late = yield* dispatch(process, "b", executor(() => Effect.as(latch.await, "late")), inThread)
+      const late = yield* dispatch(
+        process,
+        "b",
+        executor(() => Effect.as(latch.await, "late")),
+        inThread
+      )
       yield* late.lost
       yield* latch.open
       yield* breathe
-      expect(yield* outcomes(process)).toEqual([["a", "done"], ["b", "late"]])
-      expect((yield* messages(process)).map(({ role }) => role)).toEqual(["assistant", "tool", "assistant", "tool"])
+      expect(yield* outcomes(process)).toEqual([
+        ["a", "done"],
+        ["b", "late"]
+      ])
+      expect((yield* messages(process)).map(({ role }) => role)).toEqual([
+        "assistant",
+        "tool",
+        "assistant",
+        "tool"
+      ])
     })
   )
 
@@ -153,7 +191,12 @@ describe("a thread", () => {
       yield* open(process)
       process.manager.listen(({ chunk }) => order.push(chunk.type))
       const latch = yield* Effect.makeLatch()
-      const task = yield* dispatch(process, "a", executor(() => latch.await), inThread)
+      const task = yield* dispatch(
+        process,
+        "a",
+        executor(() => latch.await),
+        inThread
+      )
       yield* acknowledge(process, "a")
       yield* task.stored
       yield* latch.open
@@ -193,7 +236,7 @@ describe("a thread", () => {
   it.scoped("knows an outcome by its metadata, and not by its words", () =>
     Effect.gen(function* () {
       const process = yield* start()
-      const task = yield* dispatch(process, "a", giving("The call of \"look\" was started in the background"))
+      const task = yield* dispatch(process, "a", giving('The call of "look" was started in the background'))
       yield* breathe
       expect(task.outcome()?.providerOptions).toEqual({
         eddy: { backgroundTask: { taskId: task.taskId, status: "completed" } }
@@ -217,7 +260,12 @@ describe("a thread", () => {
       const process = yield* start()
       yield* open(process)
       const latch = yield* Effect.makeLatch()
-      const task = yield* dispatch(process, "a", executor(() => latch.await), inThread)
+      const task = yield* dispatch(
+        process,
+        "a",
+        executor(() => latch.await),
+        inThread
+      )
       yield* task.stored
       yield* latch.open
       yield* breathe
@@ -232,7 +280,11 @@ it.scoped("a run that is told of the end of its task forgets it when it likes", 
     const process = yield* start()
     const latch = yield* Effect.makeLatch()
     const told: Array<string> = []
-    const task: Dispatched = yield* dispatch(process, "a", executor(() => latch.await))
+    const task: Dispatched = yield* dispatch(
+      process,
+      "a",
+      executor(() => latch.await)
+    )
     task.onSettled(() => void told.push("one"))
     const forget = task.onSettled(() => void told.push("two"))
     forget()

@@ -2,6 +2,9 @@
 // `--no-flush-bytecode`: a collection is forced before every sample, and V8 would throw away code it finds unused.
 const timing = ["--expose-gc", "--no-flush-bytecode"]
 
+/** The peer's hundred readers are a hundred listeners, of which Node warns each time. */
+const quiet = "--disable-warning=MaxListenersExceededWarning"
+
 export const rows = {
   text: { title: "Text stream: one run, every chunk of the promise face read", flags: timing, seconds: 300 },
   linear: { title: "Growth: eddy to a million deltas", flags: timing, seconds: 180 },
@@ -27,5 +30,14 @@ export const rows = {
   concurrent: { title: "Many: 1 000 runs at once, a delta every 5 ms", flags: timing, seconds: 480 },
   replay: { title: "Long: 100 MB of text with replay: false, the heap's peak", flags: [], seconds: 300 },
   nested: { title: "Sub-agents: deltas told some levels down", flags: timing, seconds: 180 },
-  thread: { title: "Memory of conversations: the next turn of a thread", flags: timing, seconds: 180 }
+  thread: { title: "Memory of conversations: the next turn of a thread", flags: timing, seconds: 180 },
+  tasks: { title: "Background tasks in memory: 1 000 calls of a tool at once", flags: timing, seconds: 600 },
+  tasksDisk: { title: "Background tasks in files of libSQL", flags: [], seconds: 900 },
+  tasksQueued: { title: "Background tasks: eddy's queue", flags: timing, seconds: 240 },
+  taskReaders: {
+    title: "Background tasks: many readers of their events",
+    flags: [...timing, quiet],
+    seconds: 300
+  },
+  taskStart: { title: "Background tasks: from dispatch to running, warm", flags: timing, seconds: 180 }
 }

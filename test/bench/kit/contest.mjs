@@ -9,7 +9,7 @@ const settle = async () => {
 }
 
 /** Wall and main-thread processor time, in milliseconds. */
-const timed = async work => {
+export const timed = async work => {
   const before = process.threadCpuUsage()
   const start = performance.now()
   await work()
@@ -27,7 +27,9 @@ const measure = async contender => {
   await contender.again()
   const ready = await contender.prepare?.()
   await settle()
-  return timed(() => contender.run(ready))
+  const sample = await timed(() => contender.run(ready))
+  await contender.after?.(ready)
+  return sample
 }
 
 /**
@@ -42,7 +44,7 @@ export const rounds = async ({ repetitions, samples, control, seconds = 45 }, ro
   for (let done = 0; done < repetitions || (done < repetitions * 3 && restless()); done++) await round()
 }
 
-/** `contenders`: { label: { warm, again, prepare, run } }; what `prepare` does is off the clock. */
+/** `contenders`: { label: { warm, again, prepare, run, after } }; what `prepare` and `after` do is off the clock. */
 export const contest = async ({ contenders, control, repetitions, seed = 11 }) => {
   const labels = Object.keys(contenders)
   const draw = random(seed)

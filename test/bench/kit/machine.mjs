@@ -17,6 +17,11 @@ export const machine = () => ({
   cores: cpus().length,
   cpu: cpus()[0]?.model,
   load: loadavg().map(load => Math.round(load * 100) / 100),
-  versions: Object.fromEntries(["@mastra/core", "ai", "effect", "zod"].map(name => [name, versionOf(name)])),
+  versions: Object.fromEntries(
+    ["@mastra/core", "@mastra/libsql", "@libsql/client", "ai", "effect", "zod"].map(name => [
+      name,
+      versionOf(name)
+    ])
+  ),
   eddy: process.env.EDDY_DIST ?? "dist"
 })
