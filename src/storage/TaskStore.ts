@@ -164,39 +164,26 @@ const toRow = (task: Task, owner: string): TaskRow => ({
   isDelivered: 0
 })
 
-const suspensionOf = (
-  suspension: NonNullable<TaskChange["suspension"]>
-): Pick<TaskRowChange, "suspendedAt" | "suspendData"> =>
-  Option.match(suspension, {
-    onNone: () => ({ suspendedAt: null, suspendData: null }),
-    onSome: ({ at, data }) => ({ suspendedAt: at.getTime(), suspendData: stringify(data) })
-  })
+type Mutable<A> = { -readonly [Key in keyof A]: A[Key] }
 
+/** Field by field: this is made for each change of each task. */
 const toChange = (change: TaskChange): TaskRowChange => {
-  const {
-    attempt,
-    completedAt,
-    error,
-    isDelivered,
-    owner,
-    result,
-    resumeData,
-    startedAt,
-    status,
-    suspension
-  } = change
-  return {
-    ...(status === undefined ? {} : { status }),
-    ...(attempt === undefined ? {} : { attempt }),
-    ...(startedAt === undefined ? {} : { startedAt: startedAt.getTime() }),
-    ...(completedAt === undefined ? {} : { completedAt: completedAt.getTime() }),
-    ...(result === undefined ? {} : { result: stringify(result) }),
-    ...(error === undefined ? {} : { error: wellFormed(error.message) }),
-    ...(suspension === undefined ? {} : suspensionOf(suspension)),
-    ...(resumeData === undefined ? {} : { resumeData: stringify(resumeData) }),
-    ...(owner === undefined ? {} : { owner: owner === null ? null : wellFormed(owner) }),
-    ...(isDelivered === undefined ? {} : { isDelivered: isDelivered ? 1 : 0 })
+  const row: Mutable<TaskRowChange> = {}
+  if (change.status !== undefined) row.status = change.status
+  if (change.attempt !== undefined) row.attempt = change.attempt
+  if (change.startedAt !== undefined) row.startedAt = change.startedAt.getTime()
+  if (change.completedAt !== undefined) row.completedAt = change.completedAt.getTime()
+  if (change.result !== undefined) row.result = stringify(change.result)
+  if (change.error !== undefined) row.error = wellFormed(change.error.message)
+  if (change.suspension !== undefined) {
+    const suspended = Option.getOrUndefined(change.suspension)
+    row.suspendedAt = suspended?.at.getTime() ?? null
+    row.suspendData = suspended === undefined ? null : stringify(suspended.data)
   }
+  if (change.resumeData !== undefined) row.resumeData = stringify(change.resumeData)
+  if (change.owner !== undefined) row.owner = change.owner === null ? null : wellFormed(change.owner)
+  if (change.isDelivered !== undefined) row.isDelivered = change.isDelivered ? 1 : 0
+  return row
 }
 
 const settledStatuses: ReadonlyArray<TaskStatus> = ["completed", "failed", "timed_out", "cancelled"]
