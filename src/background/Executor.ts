@@ -5,7 +5,7 @@ import type { ToolResultOutput } from "../protocol/Message.js"
 import type { Task } from "../protocol/Task.js"
 import type { TaskCallbacks } from "../tool/background.js"
 
-/** What an execution knows of its task. */
+/** What an execution knows of its task. @since 0.1.0 @category models */
 export interface TaskContext {
   readonly task: Task
   /** What it was resumed with; `undefined` in a first run. */
@@ -18,7 +18,7 @@ export interface TaskContext {
   readonly write: (output: unknown) => void
 }
 
-/** What an execution came to, and what the model is told of it when that is something else. */
+/** What an execution came to, and what the model is told of it when that is something else. @since 0.1.0 @category models */
 export interface Executed {
   readonly value: unknown
   readonly told?: ToolResultOutput | undefined

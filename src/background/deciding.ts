@@ -54,7 +54,7 @@ export const letGo = (core: Core, entry: Entry | undefined): void => {
   core.orphans.delete(entry)
 }
 
-/** Everything that a resumed task can fail with before it is. */
+/** Everything that a resumed task can fail with before it is. @since 0.1.0 @category models */
 export type ResumeError =
   | TaskNotFound
   | InvalidTaskState

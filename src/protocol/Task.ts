@@ -21,7 +21,7 @@ export type TaskStatus =
   | "timed_out"
   | "cancelled"
 
-/** @since 0.1.0 @category constants */
+/** Every status, in the order in which a task may come to them. @since 0.1.0 @category constants */
 export const statuses: ReadonlyArray<TaskStatus> = [
   "pending",
   "running",

@@ -49,8 +49,11 @@ export interface StoredRun extends NewRun {
 
 /** Which runs to list: those that match everything that is given. @since 0.1.0 @category models */
 export interface ListOptions {
+  /** Of the agent of this id. */
   readonly agentId?: string
+  /** In this thread. */
   readonly threadId?: string
+  /** In threads of this resource. */
   readonly resourceId?: string
   /** From 0, which is the default. */
   readonly page?: number

@@ -60,11 +60,17 @@ export interface TaskChange {
 export interface ListOptions {
   /** One, or one of several; an empty list matches nothing. */
   readonly status?: TaskStatus | ReadonlyArray<TaskStatus>
+  /** Of the agent of this id. */
   readonly agentId?: string
+  /** Called in this thread. */
   readonly threadId?: string
+  /** Called in a thread of this resource. */
   readonly resourceId?: string
+  /** Called by this run. */
   readonly runId?: string
+  /** Calls of this tool, by the name that the model knows. */
   readonly toolName?: string
+  /** This call. */
   readonly toolCallId?: string
   /** At or after. */
   readonly fromDate?: Date

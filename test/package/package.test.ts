@@ -74,13 +74,13 @@ afterAll(() => folder.remove())
 
 describe("the archive", () => {
   it("holds the documents, the sources and what is built of each, and nothing else", () => {
-    const sources = files.filter(file => file.startsWith("src/"))
+    const sources = files.filter(file => file.startsWith("src/") && file.endsWith(".ts"))
     const built = sources.flatMap(file =>
       [".d.ts", ".d.ts.map", ".js", ".js.map"].map(extension =>
         file.replace(/^src\/(.*)\.ts$/, `dist/$1${extension}`)
       )
     )
-    const documents = ["CHANGELOG.md", "LICENSE", "README.md", "package.json"]
+    const documents = ["CHANGELOG.md", "LICENSE", "README.md", "package.json", "src/background/README.md"]
     expect(sources.length).toBeGreaterThan(50)
     expect([...files].sort()).toEqual([...documents, ...built, ...sources].sort())
   })
