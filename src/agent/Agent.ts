@@ -48,6 +48,10 @@ export { asTool, type SubAgentOptions } from "./subAgent.js"
  * whose `abortSignal` fired ends with `abort` and `finish`. Wrong input or options fail the stream before any chunk.
  * Interruption stops the provider and the tools; the stream ends without a word.
  *
+ * With `untilIdle` the stream holds several runs, one after the other, each from its `start` to its `finish`, and what happens
+ * to the tasks of its scope. The later ones have the options of the first, but an id of their own. What stops the stream stops
+ * the run that is going, and no task.
+ *
  * @since 0.1.0
  * @category running
  */
@@ -108,8 +112,10 @@ export const run = <
  * model answers to its outcome, and whatever follows from that. Without it, the stream ends when the task has settled or
  * suspended again; the outcome is in the thread, for the next turn of the user.
  *
- * Fails, before any chunk, when there is no such call (`TaskNotFound`), when it is not suspended (`InvalidTaskState`), or when
- * the data does not match the `resume` schema of the tool (`InvalidResumeData`). Interruption lets the task go on.
+ * Fails, before any chunk, when there is no such call of this agent, in this thread (`TaskNotFound`), when it is not suspended
+ * (`InvalidTaskState`), when nobody here can run it (`TaskExecutorNotFound`), when the data does not match the `resume` schema
+ * of the tool (`InvalidResumeData`), or with wrong options (`InvalidConfiguration`): the call stays suspended then.
+ * Interruption and an abort let the task go on.
  *
  * @since 0.1.0
  * @category background tasks

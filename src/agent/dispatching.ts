@@ -70,24 +70,27 @@ export const dispatch = Effect.fnUntraced(function* <R>(
     },
     executor
   )
+  const begun = (dispatched: Dispatched): string => {
+    const sum = () => used.reduce((total, count) => Usage.combine(total, count()), Usage.empty)
+    tasks.since ??= run.clock.unsafeCurrentTimeMillis()
+    tasks.calls.set(call.chunk.payload.toolCallId, {
+      dispatched,
+      waitTimeoutMs: resolution.waitTimeoutMs,
+      waitedSince: undefined,
+      state: "open",
+      isStored: false
+    })
+    // What it used counts into the step in which it settles, or into whatever answers to it later.
+    dispatched.onSettled(() => {
+      tasks.answered?.settled(dispatched.taskId, dispatched.outcome())
+      if (run.isOver) tasks.answered?.owes(dispatched.taskId, sum)
+      else run.nested.push(sum)
+      run.inbox.notify()
+    })
+    return dispatched.taskId
+  }
   // A run that is stopped meanwhile waits for the answer: nobody else would know of the task.
-  const dispatched: Dispatched | undefined = yield* Effect.uninterruptible(dispatching)
-  if (dispatched === undefined) return undefined
-  const sum = () => used.reduce((total, count) => Usage.combine(total, count()), Usage.empty)
-  tasks.since ??= run.clock.unsafeCurrentTimeMillis()
-  tasks.calls.set(call.chunk.payload.toolCallId, {
-    dispatched,
-    waitTimeoutMs: resolution.waitTimeoutMs,
-    waitedSince: undefined,
-    state: "open",
-    isStored: false
-  })
-  // What it used counts into the step in which it settles, or into whatever answers to it later.
-  dispatched.onSettled(() => {
-    tasks.answered?.settled(dispatched.taskId, dispatched.outcome())
-    if (run.isOver) tasks.answered?.owes(dispatched.taskId, sum)
-    else run.nested.push(sum)
-    run.inbox.notify()
-  })
-  return dispatched.taskId
+  return yield* Effect.uninterruptible(
+    Effect.map(dispatching, dispatched => (dispatched === undefined ? undefined : begun(dispatched)))
+  )
 })

@@ -191,11 +191,13 @@ const endClientCalls = <R>(run: Run<R>, execution: Execution<R>, error: AgentErr
 
 const stepStored = <R>(run: Run<R>, answer: Answer, execution: Execution<R>): State<R> => {
   if (stepReason(answer) !== "tool-calls") return finishing(run, answer)
-  const { stopWhen } = run.settings
   if (execution.hasClientCalls) return lastStep(run, answer, "client-tool")
-  if (isLastAllowed(run)) return lastStep(run, answer, "max-steps")
-  return stopWhen.length === 0 ? nextStep(run, answer) : decide(run, answer)
+  return isLastAllowed(run) ? lastStep(run, answer, "max-steps") : goingOn(run, answer)
 }
+
+/** A step that wants to go on. */
+const goingOn = <R>(run: Run<R>, answer: Answer): State<R> =>
+  run.settings.stopWhen.length === 0 ? nextStep(run, answer) : decide(run, answer)
 
 const isLastAllowed = <R>(run: Run<R>): boolean => run.fold.finishedSteps.length + 1 >= run.settings.maxSteps
 
@@ -211,10 +213,12 @@ const finishing = <R>(run: Run<R>, answer: Answer): State<R> => {
   if (settled.length > 0) {
     const message = settledMessage(settled.map(({ dispatched }) => dispatched.task()))
     run.note = { message, after: run.added.length }
-    return nextStep(run, answer)
+    return goingOn(run, answer)
   }
   const milliseconds = remaining(run, tasks)
   if (milliseconds === 0) return lastStep(run, answer, undefined)
+  // Waiting is no part of the step.
+  run.stopStepTimer()
   return waitFor(
     run,
     oneSettled(tasks, milliseconds),

@@ -19,7 +19,13 @@ import { recordStream } from "./recording.js"
 import { RunControl } from "./run.js"
 import { taskExecutors } from "./taskExecutor.js"
 
-/** What a suspended call is resumed with. @since 0.1.0 @category models */
+/**
+ * Which call is resumed, and the options of the turns that answer to it. A call that was made in a thread is only found with that
+ * thread, when `memory` is given; with `untilIdle` it must be.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface ResumeOptions<
   Tools extends ReadonlyArray<Tool.Any> = ReadonlyArray<Tool.Tool>,
   Memory extends MemoryOptions | undefined = MemoryOptions

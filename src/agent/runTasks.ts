@@ -176,13 +176,13 @@ export class RunTasks<R> {
       const call = this.calls.get(id)
       return call === undefined || call.isStored ? [] : call
     })
-    return Effect.forEach(
-      calls,
-      call => {
-        call.isStored = true
-        return call.dispatched.stored
-      },
-      { discard: true }
+    for (const call of calls) call.isStored = true
+    // Also when the run is stopped meanwhile: nobody says it again.
+    return Effect.uninterruptible(
+      Effect.forEach(calls, ({ dispatched }) => dispatched.stored, {
+        concurrency: "unbounded",
+        discard: true
+      })
     )
   }
 
@@ -211,6 +211,8 @@ export const replace = (messages: Array<Message>, toolCallId: string, part: Tool
     if (message?.role !== "tool") continue
     const place = message.content.findIndex(other => other.toolCallId === toolCallId)
     if (place < 0) continue
+    // It is there already.
+    if (message.content[place]?.output === part.output) return true
     const content = [...message.content]
     content[place] = { ...part, toolName: content[place]?.toolName ?? part.toolName }
     messages[index] = { ...message, content }

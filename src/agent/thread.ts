@@ -70,16 +70,20 @@ export const openThread = Effect.fnUntraced(function* <R>(run: Run<R>, thread: R
 /** Stores what the run has added since. Storing the same messages again changes nothing. */
 export const storeAdded = Effect.fnUntraced(function* <R>(run: Run<R>, thread: RunThread) {
   const { id, store } = thread
-  const count = run.added.length
-  const messages = run.added.slice(thread.stored).map((message, index) => ({
-    id: partId(run.messageId, thread.stored + index),
-    runId: run.runId,
-    message
-  }))
-  if (messages.length === 0) return
-  yield* store.append(id, messages)
+  const { added, messageId, runId, tasks } = run
+  const from = thread.stored
+  const count = added.length
+  let messages: ReadonlyArray<Message>
+  do {
+    messages = added.slice(from, count)
+    if (messages.length === 0) return
+    const rows = messages.map((message, index) => ({ id: partId(messageId, from + index), runId, message }))
+    yield* store.append(id, rows)
+    // A task that settled meanwhile may have found its call, stored before by halves: this has gone over what it came to.
+    tasks?.tell(added)
+  } while (messages.some((message, index) => message !== added[from + index]))
   thread.stored = count
-  if (run.tasks !== undefined) yield* run.tasks.stored(messages.map(({ message }) => message))
+  if (tasks !== undefined) yield* tasks.stored(messages)
 })
 
 /** A run that was stopped waits so long for its thread, and no longer. */

@@ -2,6 +2,7 @@
 import type * as Batch from "effect/Chunk"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import type { Happening } from "../background/hub.js"
 import { outcomePart } from "../background/taskChunks.js"
@@ -14,6 +15,7 @@ import type { Message, ToolResultPart } from "../protocol/Message.js"
 import { isRecord } from "../protocol/safeJson.js"
 import { isSettled, statuses, type Task } from "../protocol/Task.js"
 import * as Usage from "../protocol/tokens.js"
+import { ThreadStore } from "../storage/ThreadStore.js"
 import type * as Tool from "../tool/Tool.js"
 import { lastMessagesOf } from "./checkOptions.js"
 import type { Agent, RunRequirements } from "./definition.js"
@@ -30,26 +32,62 @@ import { toStream } from "./streaming.js"
 const threadIdOf = (memory: MemoryOptions): string =>
   typeof memory.thread === "string" ? memory.thread : memory.thread.id
 
-/** Whoever goes on with a turn is told at least that turn, also where a run is told nothing of what was before it. */
-const recalling = <R, Memory extends MemoryOptions>(agent: Agent<R>, memory: Memory): Memory =>
-  lastMessagesOf(agent.memory, memory) === 0 ? { ...memory, lastMessages: 1 } : memory
+/**
+ * The same thread, recalled as far back as these calls, whatever a run is told otherwise: the model hears that their outcomes
+ * stand in the conversation. Of a store that fails the run says so itself.
+ */
+const recalling = <R, Memory extends MemoryOptions>(
+  agent: Agent<R>,
+  memory: Memory,
+  tasks: ReadonlyArray<Task>
+): Effect.Effect<Memory> =>
+  Effect.gen(function* () {
+    const store = yield* Effect.serviceOption(ThreadStore)
+    if (Option.isNone(store)) return memory
+    let last = Math.max(1, lastMessagesOf(agent.memory, memory))
+    for (;;) {
+      const found = yield* store.value.messages(threadIdOf(memory), { last })
+      const told = new Set(
+        found.flatMap(({ message }) =>
+          message.role === "tool" ? message.content.map(({ toolCallId }) => toolCallId) : []
+        )
+      )
+      const isEnough = tasks.every(({ toolCallId }) => told.has(toolCallId))
+      if (isEnough || found.length < last) return { ...memory, lastMessages: last }
+      last *= 4
+    }
+  }).pipe(Effect.orElseSucceed(() => memory))
 
 /** The turns after the first: each stops with the stream, whichever it is then. */
 class Following {
   private turn: RunControl | undefined
 
-  constructor(control: RunControl) {
-    control.onHalt(() => {
-      const { halted } = control
-      this.turn?.abort(halted?._tag === "Aborted" ? halted.reason : undefined)
-    })
+  constructor(private readonly control: RunControl) {
+    control.onHalt(() => this.stop())
   }
 
   next(): RunControl {
-    this.turn = new RunControl()
-    return this.turn
+    const turn = new RunControl()
+    this.turn = turn
+    if (this.control.halted !== undefined) this.stop()
+    return turn
+  }
+
+  private stop(): void {
+    const { halted } = this.control
+    this.turn?.abort(halted?._tag === "Aborted" ? halted.reason : undefined)
   }
 }
+
+/** Done when the turn is to stop. */
+const halting = (control: RunControl): Effect.Effect<void> =>
+  Effect.async(resume => {
+    const look = (): void => {
+      if (control.halted !== undefined) resume(Effect.void)
+    }
+    control.onHalt(look)
+    look()
+  })
 
 /** The task that an outcome belongs to, when that has settled. */
 const settledTask = ({ providerOptions }: ToolResultPart): string | undefined => {
@@ -216,9 +254,8 @@ export const untilIdle = <
   first: FirstTurn<R | RunRequirements<Tools, Memory>>
 ): Stream.Stream<Chunk, AgentError, R | RunRequirements<Tools, Memory>> => {
   // The id is that of the first run.
-  const { runId: _, ...rest } = options
+  const { runId: _, ...again } = options
   const { memory } = options
-  const again = memory === undefined ? rest : { ...rest, memory: recalling(agent, memory) }
   const conversation = new Conversation(answered)
   if (first.runId !== undefined) conversation.began(first.runId)
   const known = new Set(first.taskIds)
@@ -229,12 +266,19 @@ export const untilIdle = <
   }
   const turns = new Following(control)
   const continueWith = (settled: ReadonlyArray<Task>) => {
+    const stopping = turns.next()
+    const begin = (input: Input, runOptions: RunOptions<Tools, Memory>) =>
+      Effect.acquireRelease(prepare(agent, input, runOptions, stopping, { answered, settled }), prepared =>
+        Effect.suspend(prepared.close)
+      )
     // With a thread, the outcomes stand there.
-    const input: Input = memory === undefined ? conversation.after(settled) : []
-    const run = Effect.acquireRelease(
-      prepare(agent, input, again, turns.next(), { answered, settled }),
-      prepared => Effect.suspend(prepared.close)
-    )
+    const run =
+      memory === undefined
+        ? begin(conversation.after(settled), again)
+        : Effect.disconnect(recalling(agent, memory, settled)).pipe(
+            Effect.raceFirst(Effect.as(halting(stopping), memory)),
+            Effect.flatMap(recalled => begin([], { ...again, memory: recalled }))
+          )
     const turn = Effect.map(run, prepared => {
       conversation.began(prepared.runId)
       return toStream(prepared)

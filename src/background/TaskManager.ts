@@ -93,6 +93,8 @@ export interface ManagerService {
   readonly active: (isWanted: (task: Task) => boolean) => ReadonlyArray<Task>
   /** Calls back at once with everything that happens to tasks. It must be quick, and must not throw. Returns how to end that. */
   readonly listen: (listener: (happening: Happening) => void) => () => void
+  /** Calls back when nothing begins any more; at once when that is so. Returns how to forget it. */
+  readonly onClosing: (listener: () => void) => () => void
 }
 
 /** The manager, where there is one. */
@@ -238,6 +240,7 @@ export const make = Effect.fnUntraced(function* (settings: Settings, executors: 
     entries: new Map(),
     orphans: new Set(),
     stopUpkeep: Effect.void,
+    closing: new Set(),
     isClosing: false
   }
   const ending = yield* once(
@@ -287,7 +290,12 @@ export const make = Effect.fnUntraced(function* (settings: Settings, executors: 
       Array.from(core.entries.values()).flatMap(entry =>
         isGoing(entry) && isWanted(entry.task) ? [entry.task] : []
       ),
-    listen: listener => hub.listen(listener)
+    listen: listener => hub.listen(listener),
+    onClosing: listener => {
+      if (core.isClosing) listener()
+      else core.closing.add(listener)
+      return () => core.closing.delete(listener)
+    }
   }
   return service
 })

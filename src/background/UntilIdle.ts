@@ -17,7 +17,7 @@ import type { ManagerService } from "./TaskManager.js"
 
 /** What a stream that hears of tasks needs to know. */
 interface Hearing {
-  readonly manager: Pick<ManagerService, "listen" | "active" | "idleScopes" | "settings" | "watch">
+  readonly manager: Pick<ManagerService, "listen" | "active" | "idleScopes" | "settings" | "onClosing">
   /** What has happened before it listens, and belongs to it. */
   readonly heard: () => ReadonlyArray<Happening>
   /** Whether somebody has stopped it; `listener` is called once when that happens later. */
@@ -280,9 +280,6 @@ const claimScope = (
   ).pipe(Effect.asVoid)
 }
 
-/** No task has this id: whoever watches it hears of nothing but the end of the manager. */
-const nobody = { taskId: "" }
-
 /** Hears of tasks until the scope closes, and whether anybody has stopped that, or the manager has ended. */
 const attend = Effect.fnUntraced(function* (
   { heard, isStopped, manager }: Hearing,
@@ -295,8 +292,10 @@ const attend = Effect.fnUntraced(function* (
   )
   heard().forEach(hear)
   if (isStopped(stop)) stop()
-  const { next } = yield* manager.watch(nobody)
-  yield* Effect.forkScoped(Effect.zipRight(Effect.ignore(next), Effect.sync(stop)))
+  yield* Effect.acquireRelease(
+    Effect.sync(() => manager.onClosing(stop)),
+    forget => Effect.sync(forget)
+  )
 })
 
 /**

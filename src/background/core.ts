@@ -71,6 +71,8 @@ export interface Core {
   readonly orphans: Set<Entry>
   /** Says no longer that this process lives. */
   stopUpkeep: Effect.Effect<void>
+  /** Told when nothing begins any more. */
+  readonly closing: Set<() => void>
   /** Nothing begins any more. */
   isClosing: boolean
 }

@@ -207,13 +207,13 @@ const suspend = Effect.fnUntraced(function* (core: Core, entry: Entry, data: Ret
   )
   if (!isAgreed || entry.isSettled || !entry.apply({ _tag: "Suspended", at, suspendData: data })) return
   entry.resumeData = Option.none()
-  yield* park(core, entry)
+  park(core, entry)
   core.hub.tell(entry.task, suspendedChunk)
 })
 
 /** Waits for the decision in a fiber that has no slot. */
-const park = Effect.fnUntraced(function* (core: Core, entry: Entry) {
-  const parked = yield* Deferred.make<void>()
+const park = (core: Core, entry: Entry): void => {
+  const parked = Deferred.unsafeMake<void>(FiberId.none)
   entry.parked = parked
   const waiting = Effect.zipRight(
     Deferred.await(parked),
@@ -228,4 +228,4 @@ const park = Effect.fnUntraced(function* (core: Core, entry: Entry) {
     entry.parked = undefined
     fiber.unsafeInterruptAsFork(FiberId.none)
   }
-})
+}

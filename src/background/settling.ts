@@ -7,7 +7,7 @@ import { messageOf } from "../protocol/safeJson.js"
 import { allowed, type Task, type TaskEvent, transition } from "../protocol/Task.js"
 import type { TaskChange } from "../storage/TaskStore.js"
 import type { TaskCallback, TaskCallbacks } from "../tool/background.js"
-import { bounded, type Core, persisted, update } from "./core.js"
+import { bounded, type Core, detached, persisted, update } from "./core.js"
 import type { Entry } from "./entry.js"
 import { settledChunk } from "./taskChunks.js"
 
@@ -126,7 +126,8 @@ export const acknowledge = (core: Core, entry: Entry, acknowledged: "stored" | "
     entry.acknowledged = acknowledged
     if (!entry.isSettled) return Effect.void
     release(core, entry)
-    return deliver(core, entry)
+    // Whoever gives up waiting does not break it off.
+    return detached(core, deliver(core, entry))
   })
 
 /** Whoever watches first, then whoever asked to be called; nobody waits for these. */

@@ -58,6 +58,7 @@ const lastWords = 1000
 export const shutDown = (core: Core): Effect.Effect<void> =>
   Effect.gen(function* () {
     core.isClosing = true
+    for (const listener of core.closing) listener()
     core.slots.close()
     // What waits to be begun would wait in vain.
     yield* giveAllBack(

@@ -202,12 +202,12 @@ export class RunLog implements Source {
     for (let chunk = cursor.next(); chunk !== undefined; chunk = cursor.next()) yield chunk
   }
 
-  /** A reader that begins at the first chunk. An error when that is not kept any more. */
-  open(): Cursor | InvalidConfiguration {
+  /** A reader that begins at the first chunk, and ends with the log, or with the first run. An error when that is not kept any more. */
+  open(ends: "with-log" | "with-run" = "with-log"): Cursor | InvalidConfiguration {
     if (!this.isKept && this.isRead) return readAlready()
     this.isRead = true
     this.readers++
-    return new Cursor(this)
+    return new Cursor(this, ends === "with-run")
   }
 
   /** A reader leaves. */
@@ -238,11 +238,17 @@ export class Cursor {
   private isOpen = true
   private readonly position: Position = nowhere()
 
-  constructor(private readonly log: Source) {}
+  private hasEnded = false
+
+  constructor(
+    private readonly log: Source,
+    private readonly endsWithRun = false
+  ) {}
 
   /** The next chunk that is there already. `undefined`: none, see {@link isDone} and {@link wait}. */
   next(): Chunk | undefined {
     const { entries, runId } = this.log
+    if (this.hasEnded) return undefined
     while (this.index < entries.length) {
       const entry = entries[this.index++]
       if (typeof entry === "string") {
@@ -251,7 +257,9 @@ export class Cursor {
       }
       if (entry === undefined) continue
       follow(this.position, entry)
-      if (!(entry instanceof Marker)) return entry
+      if (entry instanceof Marker) continue
+      if (this.endsWithRun && entry.type === "finish") this.hasEnded = true
+      return entry
     }
     return undefined
   }
@@ -282,7 +290,7 @@ export class Cursor {
 
   /** Whether everything was read and nothing more will come. */
   isDone(): boolean {
-    return this.log.isClosed && this.index >= this.log.entries.length
+    return this.hasEnded || (this.log.isClosed && this.index >= this.log.entries.length)
   }
 
   /** Wants more, and calls back once when there is more or the end. */

@@ -104,6 +104,7 @@ export class RunRecord {
 
   /** The stream is over. Changes nothing for runs that have told their `finish`. */
   end(exit: Exit.Exit<unknown, unknown>): void {
+    if (this.log.isClosed) return
     if (this.full === undefined && this.isOpenEnded && Exit.isSuccess(exit) && !this.hasBegun) {
       // No run was needed.
       this.settle({ ...this.fold.snapshot(), status: "success" })

@@ -76,9 +76,12 @@ export class ModelOutput {
     return new RunStream(this.#record.log, everything)
   }
 
-  /** Text deltas only. A new stream each time it is asked for; closes without an error also when the run failed. */
+  /**
+   * Text deltas only, of the run that the values speak of. A new stream each time it is asked for; closes without an error also
+   * when the run failed.
+   */
   get textStream(): RunStream<string> {
-    return new RunStream(this.#record.log, textOnly)
+    return new RunStream(this.#record.log, textOnly, this.#record.isOpenEnded)
   }
 
   /** All text of the run: the same as joining every `text-delta`. */
@@ -224,9 +227,9 @@ export class ModelOutput {
   /** `await using` stops the run at the end of the block, when it is still going. */
   readonly [Symbol.asyncDispose] = (): Promise<void> => this.cancel("The output was disposed of.")
 
-  /** What the run came to, when its stream is over. */
+  /** What the last run of the stream came to, when it is over. */
   #closed(): Promise<FullOutput> {
-    return this.turns.then(() => this.#fullOutput())
+    return this.turns.then(turns => turns.at(-1) ?? this.#fullOutput())
   }
 
   #fullOutput(): Promise<FullOutput> {

@@ -36,7 +36,9 @@ export class RunStream<A> extends ReadableStream<A> {
   constructor(
     private readonly log: RunLog,
     /** What a chunk is to this reader; `undefined` for nothing. */
-    private readonly pick: (chunk: Chunk) => A | undefined
+    private readonly pick: (chunk: Chunk) => A | undefined,
+    /** Whether it ends with the first run, also when others follow. */
+    private readonly isFirstRunOnly = false
   ) {
     let started: ReadableStreamDefaultController<A> | undefined
     super(
@@ -54,7 +56,7 @@ export class RunStream<A> extends ReadableStream<A> {
 
   private read(): Cursor {
     if (this.cursor !== undefined) return this.cursor
-    const opened = this.log.open()
+    const opened = this.log.open(this.isFirstRunOnly ? "with-run" : "with-log")
     if (opened instanceof InvalidConfiguration) throw opened
     this.cursor = opened
     return opened

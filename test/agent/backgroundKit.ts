@@ -12,7 +12,7 @@ import {
   Tool,
   type ToolContext
 } from "eddy"
-import { Deferred, Effect, type Layer, Layer as Layers, Schema, Stream, TestClock } from "effect"
+import { Context, Deferred, Effect, Layer, Schema, Stream, TestClock } from "effect"
 import { settle, types } from "./kit.js"
 import { ends, toolCall } from "./memoryKit.js"
 
@@ -26,21 +26,22 @@ export const loadEverything = (): Promise<unknown> =>
 
 export type Stores = TaskStore.TaskStore | ThreadStore.ThreadStore
 
-export const stores: Layer.Layer<Stores> = Layers.merge(TaskStore.layerMemory, ThreadStore.layerMemory)
+export const stores: Layer.Layer<Stores> = Layer.merge(TaskStore.layerMemory, ThreadStore.layerMemory)
 
 /** A manager over these stores, and ids that can be read. */
-export const manager = (
-  options: BackgroundTasks.Options = {},
-  over: Layer.Layer<Stores> = stores
-) => BackgroundTasks.layer(options).pipe(Layers.provideMerge(Layers.merge(over, Id.layerSequential)))
+export const manager = (options: BackgroundTasks.Options = {}, over: Layer.Layer<Stores> = stores) =>
+  BackgroundTasks.layer(options).pipe(Layer.provideMerge(Layer.merge(over, Id.layerSequential)))
 
 /** All tasks as they are stored, in the order in which they were made. */
-export const tasks: Effect.Effect<ReadonlyArray<Task.Task>, never, BackgroundTasks.BackgroundTasks> =
-  Effect.gen(function* () {
-    const service = yield* BackgroundTasks.BackgroundTasks
-    const page = yield* Effect.orDie(service.list())
-    return [...page.tasks].sort((left, right) => left.id.localeCompare(right.id, "en", { numeric: true }))
-  })
+export const tasks: Effect.Effect<
+  ReadonlyArray<Task.Task>,
+  never,
+  BackgroundTasks.BackgroundTasks
+> = Effect.gen(function* () {
+  const service = yield* BackgroundTasks.BackgroundTasks
+  const page = yield* Effect.orDie(service.list())
+  return [...page.tasks].sort((left, right) => left.id.localeCompare(right.id, "en", { numeric: true }))
+})
 
 const isOpen = ({ status }: Task.Task): boolean => ["pending", "running", "suspended"].includes(status)
 
@@ -62,7 +63,9 @@ type End = Effect.Effect<unknown, unknown>
 /** A tool that does what its calls are told, by the number that they are called with. */
 export const gated = <const Name extends string>(
   name: Name,
-  background: NonNullable<Tool.Options<never, never, unknown, never, never>["background"]> = { enabled: true },
+  background: NonNullable<Tool.Options<never, never, unknown, never, never>["background"]> = {
+    enabled: true
+  },
   more: { readonly toModelOutput?: (output: unknown) => unknown } = {}
 ) => {
   const gates = new Map<number, Deferred.Deferred<unknown, unknown>>()
@@ -99,9 +102,10 @@ export const callOf = (toolCallId: string, toolName: string, n: number): ModelPa
   toolCall(toolCallId, toolName, { n })
 
 /** An answer that makes these calls. */
-export const calls = (
-  ...made: ReadonlyArray<ModelPart.ModelPart>
-): ReadonlyArray<ModelPart.ModelPart> => [...made, ends("tool-calls")]
+export const calls = (...made: ReadonlyArray<ModelPart.ModelPart>): ReadonlyArray<ModelPart.ModelPart> => [
+  ...made,
+  ends("tool-calls")
+]
 
 /** The outcomes that a conversation holds of this call. */
 export const outcomesIn = (
@@ -158,3 +162,26 @@ export const heard = (filter?: BackgroundTasks.TaskFilter) =>
 /** Lets so much time pass, and whatever follows from that happen. */
 export const pass = (milliseconds: number): Effect.Effect<void> =>
   Effect.zipRight(TestClock.adjust(milliseconds), settle)
+
+type Store = Context.Tag.Service<TaskStore.TaskStore>
+
+/** Stores in memory; that of tasks is changed. */
+export const tasksChanged = (change: (store: Store) => Partial<Store>) =>
+  Layer.merge(
+    ThreadStore.layerMemory,
+    Layer.map(TaskStore.layerMemory, context => {
+      const store = Context.get(context, TaskStore.TaskStore)
+      return Context.make(TaskStore.TaskStore, { ...store, ...change(store) })
+    })
+  )
+
+/** A run that is read as it goes. */
+export const going = <R>(stream: Stream.Stream<Chunk.Chunk, unknown, R>) =>
+  Effect.gen(function* () {
+    const chunks: Array<Chunk.Chunk> = []
+    const fiber = yield* Effect.fork(
+      Stream.runForEach(stream, chunk => Effect.sync(() => void chunks.push(chunk)))
+    )
+    yield* settle
+    return { chunks, fiber, isOver: () => fiber.unsafePoll() !== null }
+  })

@@ -1,6 +1,6 @@
 /** What a task came to takes the place of its acknowledgement, whenever it comes and however the run ends. */
 import { beforeAll, describe, expect, it } from "@effect/vitest"
-import { Agent, BackgroundTasks, TaskStore, ThreadStore, Tool } from "eddy"
+import { Agent, BackgroundTasks, TaskStore, type ThreadStore, Tool } from "eddy"
 import { ScriptedModel } from "eddy/testing"
 import { Deferred, Effect, Fiber, Layer, Stream } from "effect"
 import { expectGrammar } from "../support/grammar.js"
@@ -17,8 +17,19 @@ import {
   taskOf,
   tasks
 } from "./backgroundKit.js"
-import { chunksOf, errorOf, finishOf, only, read, settle, types } from "./kit.js"
-import { changed, ends, memory, messagesOf, nextPrompt, reply, rolesOf, stored, text, toolCall } from "./memoryKit.js"
+import { chunksOf, finishOf, only, settle, types } from "./kit.js"
+import {
+  changed,
+  ends,
+  memory,
+  messagesOf,
+  nextPrompt,
+  reply,
+  rolesOf,
+  stored,
+  text,
+  toolCall
+} from "./memoryKit.js"
 
 beforeAll(loadEverything)
 
@@ -68,13 +79,15 @@ const agentOf = (
 
 /** The parts of a conversation but for the outcome of this call, as it stands in the thread. */
 const besides = (messages: ReadonlyArray<ThreadStore.ThreadMessage>, toolCallId: string) =>
-  messages.map(({ message, updatedAt: _, ...place }: ThreadStore.ThreadMessage & { updatedAt?: unknown }) => ({
-    ...place,
-    message:
-      message.role === "tool"
-        ? { ...message, content: message.content.filter(part => part.toolCallId !== toolCallId) }
-        : message
-  }))
+  messages.map(
+    ({ message, updatedAt: _, ...place }: ThreadStore.ThreadMessage & { updatedAt?: unknown }) => ({
+      ...place,
+      message:
+        message.role === "tool"
+          ? { ...message, content: message.content.filter(part => part.toolCallId !== toolCallId) }
+          : message
+    })
+  )
 
 describe.each(endings)("what a task that is $status came to", ({ output, status }) => {
   it.effect("is in the prompt of a later step, in `finish` and in the thread", () =>
@@ -107,7 +120,13 @@ describe.each(endings)("what a task that is $status came to", ({ output, status 
       const quick = Tool.make("quick", { execute: () => Effect.succeed("quick") })
       const dig = gated("dig", { enabled: true, timeout: 50 })
       const model = ScriptedModel.make([
-        [...text("let me"), callOf("c0", "dig", 0), callOf("c1", "dig", 1), toolCall("c2", "quick", {}), ends("tool-calls")],
+        [
+          ...text("let me"),
+          callOf("c0", "dig", 0),
+          callOf("c1", "dig", 1),
+          toolCall("c2", "quick", {}),
+          ends("tool-calls")
+        ],
         reply("started")
       ])
       const agent = Agent.make({ id: "a", model, tools: [dig.tool, quick] })
@@ -115,11 +134,21 @@ describe.each(endings)("what a task that is $status came to", ({ output, status 
       // Others go on with the thread meanwhile.
       yield* nextPrompt("meanwhile")
       const before = yield* stored()
-      expect(isAcknowledged(before.map(({ message }) => message), "c1")).toBe(true)
+      expect(
+        isAcknowledged(
+          before.map(({ message }) => message),
+          "c1"
+        )
+      ).toBe(true)
       yield* dig.end(0, Effect.succeed("first"))
       yield* endAs(dig, status)
       const after = yield* stored()
-      expect(outputIn(after.map(({ message }) => message), "c1")).toStrictEqual(output)
+      expect(
+        outputIn(
+          after.map(({ message }) => message),
+          "c1"
+        )
+      ).toStrictEqual(output)
       expect(besides(after, "c1")).toStrictEqual(
         besides(before, "c1").map(({ message, ...place }) => ({
           ...place,
@@ -128,13 +157,23 @@ describe.each(endings)("what a task that is $status came to", ({ output, status 
               ? {
                   ...message,
                   content: message.content.map(part =>
-                    part.toolCallId === "c0" ? outcomesIn(after.map(held => held.message), "c0")[0] : part
+                    part.toolCallId === "c0"
+                      ? outcomesIn(
+                          after.map(held => held.message),
+                          "c0"
+                        )[0]
+                      : part
                   )
                 }
               : message
         }))
       )
-      expect(outputIn(after.map(({ message }) => message), "c0")).toStrictEqual({ type: "text", value: "first" })
+      expect(
+        outputIn(
+          after.map(({ message }) => message),
+          "c0"
+        )
+      ).toStrictEqual({ type: "text", value: "first" })
       // The next run on the thread sees it.
       const prompt = yield* nextPrompt("and now?")
       expect(outputIn(prompt, "c1")).toStrictEqual(output)
@@ -166,16 +205,20 @@ describe.each(endings)("what a task that is $status came to", ({ output, status 
   it.effect("is in the thread when the store was slow with the acknowledgement", () => {
     const open = Effect.runSync(Deferred.make<void>())
     return Effect.gen(function* () {
-      const { agent, dig, model } = agentOf()
+      const { agent, dig, model, wait } = agentOf([calls(callOf("c2", "wait", 2)), reply("done")])
       const fiber = yield* Effect.fork(chunksOf(Agent.stream(agent, "go", { memory })))
       yield* settle
       expect(rolesOf(yield* messagesOf())).toStrictEqual(["user"])
       yield* endAs(dig, status)
       yield* Deferred.succeed(open, undefined)
-      const chunks = yield* Fiber.join(fiber)
+      yield* settle
+      // While the run still goes on.
       expect(outputIn(yield* messagesOf(), "c1")).toStrictEqual(output)
+      yield* wait.end(2)
+      const chunks = yield* Fiber.join(fiber)
       expect(outputIn(model.requests[1]?.messages ?? [], "c1")).toStrictEqual(output)
       expect(outputIn(finishOf(chunks).messages.all, "c1")).toStrictEqual(output)
+      expect(outputIn(yield* messagesOf(), "c1")).toStrictEqual(output)
     }).pipe(
       managed(
         {},
@@ -240,146 +283,4 @@ describe.each(endings)("what a task that is $status came to", ({ output, status 
       expect(yield* tasks).toMatchObject([{ status }])
     }).pipe(managed())
   )
-})
-
-describe("the outcome of a task", () => {
-  it.effect("is in `finish` when it comes while the last answer is told", () =>
-    Effect.gen(function* () {
-      const { agent, dig } = agentOf([
-        [...text("I am"), ScriptedModel.pause(20), ...text("done", "t2"), ends("stop")]
-      ])
-      const fiber = yield* Effect.fork(chunksOf(Agent.stream(agent, "go", { memory })))
-      yield* settle
-      yield* dig.end(1)
-      yield* pass(20)
-      const chunks = yield* Fiber.join(fiber)
-      expect(outputIn(finishOf(chunks).messages.all, "c1")).toStrictEqual({ type: "json", value: { n: 1 } })
-      expect(outputIn(yield* messagesOf(), "c1")).toStrictEqual({ type: "json", value: { n: 1 } })
-    }).pipe(managed())
-  )
-
-  it.effect("is told with its call when the run never stored it", () =>
-    Effect.gen(function* () {
-      const { agent, dig } = agentOf()
-      const { chunks } = yield* read(Agent.stream(agent, "go", { memory }))
-      expect(errorOf(chunks)).toMatchObject({ _tag: "StorageError" })
-      expect(rolesOf(yield* messagesOf())).toStrictEqual(["user"])
-      yield* dig.end(1)
-      const held = yield* messagesOf()
-      expect(rolesOf(held)).toStrictEqual(["user", "assistant", "tool"])
-      expect(outputIn(held, "c1")).toStrictEqual({ type: "json", value: { n: 1 } })
-      expect(outputIn(yield* nextPrompt(), "c1")).toStrictEqual({ type: "json", value: { n: 1 } })
-    }).pipe(
-      managed(
-        {},
-        Layer.merge(
-          TaskStore.layerMemory,
-          changed(store => {
-            let isBroken = true
-            return {
-              append: (id, messages) => {
-                const isStep = messages.some(({ message }) => message.role === "tool")
-                if (!isStep || !isBroken) return store.append(id, messages)
-                isBroken = false
-                return Effect.dieMessage("broken")
-              }
-            }
-          })
-        )
-      )
-    )
-  )
-
-  it.effect("survives a client that sends the acknowledgement again", () =>
-    Effect.gen(function* () {
-      const { agent, dig } = agentOf()
-      const chunks = yield* chunksOf(Agent.stream(agent, "go", { memory }))
-      const { uiMessages } = finishOf(chunks).response
-      yield* dig.end(1)
-      const output = { type: "json", value: { n: 1 } }
-      const prompt = yield* nextPrompt([
-        ...uiMessages,
-        { id: "q2", role: "user", parts: [{ type: "text", text: "and?" }] }
-      ])
-      expect(outputIn(prompt, "c1")).toStrictEqual(output)
-      expect(outputIn(yield* messagesOf(), "c1")).toStrictEqual(output)
-    }).pipe(managed())
-  )
-
-  it.effect("survives one that does so while the task settles", () => {
-    const open = Effect.runSync(Deferred.make<void>())
-    let isSlow = false
-    return Effect.gen(function* () {
-      const { agent, dig } = agentOf()
-      const chunks = yield* chunksOf(Agent.stream(agent, "go", { memory }))
-      const { uiMessages } = finishOf(chunks).response
-      isSlow = true
-      const fiber = yield* Effect.fork(
-        nextPrompt([...uiMessages, { id: "q2", role: "user", parts: [{ type: "text", text: "and?" }] }])
-      )
-      yield* settle
-      yield* dig.end(1)
-      expect(outputIn(yield* messagesOf(), "c1")).toStrictEqual({ type: "json", value: { n: 1 } })
-      yield* Deferred.succeed(open, undefined)
-      yield* Fiber.join(fiber)
-      expect(outputIn(yield* messagesOf(), "c1")).toStrictEqual({ type: "json", value: { n: 1 } })
-    }).pipe(
-      managed(
-        {},
-        Layer.merge(
-          TaskStore.layerMemory,
-          changed(store => ({
-            append: (id, messages) =>
-              isSlow
-                ? Effect.zipRight(Deferred.await(open), store.append(id, messages))
-                : store.append(id, messages)
-          }))
-        )
-      )
-    )
-  })
-
-  it.effect("survives the end of calls that were left to the client", () => {
-    const reached = Effect.runSync(Deferred.make<void>())
-    const controller = new AbortController()
-    return Effect.gen(function* () {
-      const dig = gated("dig")
-      const client = Tool.make("client", {})
-      const model = ScriptedModel.make([calls(callOf("c1", "dig", 1), toolCall("c2", "client", {}))])
-      const agent = Agent.make({ id: "a", model, tools: [dig.tool, client] })
-      const fiber = yield* Effect.fork(
-        chunksOf(Agent.stream(agent, "go", { memory, abortSignal: controller.signal }))
-      )
-      yield* Deferred.await(reached)
-      yield* dig.end(1)
-      controller.abort("enough")
-      const chunks = yield* Fiber.join(fiber)
-      expectGrammar(chunks)
-      yield* settle
-      const output = { type: "json", value: { n: 1 } }
-      expect(outputIn(finishOf(chunks).messages.all, "c1")).toStrictEqual(output)
-      const held = yield* messagesOf()
-      expect(outputIn(held, "c1")).toStrictEqual(output)
-      expect(outputIn(held, "c2")).toMatchObject({ type: "error-text" })
-    }).pipe(
-      managed(
-        {},
-        Layer.merge(
-          TaskStore.layerMemory,
-          changed(store => {
-            let isFirst = true
-            return {
-              append: (id, messages) => {
-                if (!isFirst || !messages.some(({ message }) => message.role === "tool")) {
-                  return store.append(id, messages)
-                }
-                isFirst = false
-                return Effect.zipRight(Deferred.succeed(reached, undefined), Effect.never)
-              }
-            }
-          })
-        )
-      )
-    )
-  })
 })

@@ -27,7 +27,11 @@ type Settings = Agent.Options<[]>["backgroundTasks"]
 const settings = (backgroundTasks: Settings) => (backgroundTasks === undefined ? {} : { backgroundTasks })
 
 /** An agent below, whose tool waits to be told; its model calls it once and then says so. */
-const below = (background: Parameters<typeof gated>[1], backgroundTasks?: Settings, usage: Usage.Usage = {}) => {
+const below = (
+  background: Parameters<typeof gated>[1],
+  backgroundTasks?: Settings,
+  usage: Usage.Usage = {}
+) => {
   const dig = gated("dig", background)
   const model = ScriptedModel.make([
     [callOf("i1", "dig", 1), ends("tool-calls", usage)],
@@ -85,7 +89,11 @@ describe("an agent that is called in the background", () => {
       for (const chunk of only(told, "background-task-output")) {
         expect(chunk.payload).toMatchObject({
           taskId: task?.id,
-          payload: { type: "tool-output", runId: "r1", payload: { toolCallId: "c1", toolName: "agent-helper" } }
+          payload: {
+            type: "tool-output",
+            runId: "r1",
+            payload: { toolCallId: "c1", toolName: "agent-helper" }
+          }
         })
         expect(Nesting.unnest(chunk).chunk).toBeDefined()
       }
@@ -120,7 +128,13 @@ describe("an agent that is called in the background", () => {
     ["it has disabled tasks", false, on, { disabled: true }, undefined],
     ["it has disabled tasks and is listed", true, on, { disabled: true }, { tools: { helper: true } }],
     ["who calls it says no", false, on, { tools: "all" }, { tools: { helper: false } }],
-    ["who calls it says no, by the name", false, on, undefined, { tools: { "agent-helper": { enabled: false } } }],
+    [
+      "who calls it says no, by the name",
+      false,
+      on,
+      undefined,
+      { tools: { "agent-helper": { enabled: false } } }
+    ],
     ["who calls it has disabled tasks", false, on, { tools: "all" }, { disabled: true }],
     ["the model brings it back", false, on, undefined, undefined, { _background: { enabled: false } }],
     ["only the model says so", false, off, undefined, undefined, { _background: { enabled: true } }]
@@ -177,7 +191,10 @@ describe("an agent that is called in the background", () => {
         { enabled: true, timeout: 777 },
         { waitTimeout: 50, onTaskComplete: note("below") }
       )
-      const boss = above(Agent.asTool(agent), { onTaskComplete: note("above") }, [reply("asked"), reply("dug it")])
+      const boss = above(Agent.asTool(agent), { onTaskComplete: note("above") }, [
+        reply("asked"),
+        reply("dug it")
+      ])
       const fiber = yield* Effect.fork(chunksOf(Agent.stream(boss.agent, "go")))
       yield* settle
       expect(fiber.unsafePoll()).toBeNull()
@@ -194,7 +211,10 @@ describe("an agent that is called in the background", () => {
       const { agent, dig } = below({ enabled: true })
       const middle = Agent.make({
         id: "middle",
-        model: ScriptedModel.make([calls(toolCall("m1", "agent-helper", { prompt: "dig" })), reply("passed on")]),
+        model: ScriptedModel.make([
+          calls(toolCall("m1", "agent-helper", { prompt: "dig" })),
+          reply("passed on")
+        ]),
         tools: [Agent.asTool(agent)]
       })
       const boss = above(Agent.asTool(middle))
@@ -222,7 +242,10 @@ describe("an agent that is called in the background", () => {
         ]),
         tools: [Agent.asTool(agent)]
       })
-      const model = ScriptedModel.make([calls(toolCall("c1", "agent-middle", { prompt: "go" })), reply("asked")])
+      const model = ScriptedModel.make([
+        calls(toolCall("c1", "agent-middle", { prompt: "go" })),
+        reply("asked")
+      ])
       const boss = Agent.make({
         id: "boss",
         model,

@@ -1,6 +1,6 @@
 /** How long a run waits for its tasks before it would finish, and what it makes of those that settle meanwhile. */
 import { beforeAll, describe, expect, it } from "@effect/vitest"
-import { Agent, BackgroundTasks, type Chunk, Tool } from "eddy"
+import { Agent, BackgroundTasks, type Chunk, type StopCondition, Tool } from "eddy"
 import { ScriptedModel } from "eddy/testing"
 import { Clock, Effect, Fiber, Schema, type Stream } from "effect"
 import { expectGrammar } from "../support/grammar.js"
@@ -74,7 +74,13 @@ describe("a run that waits for its tasks", () => {
       expect(third?.filter(({ role }) => role === "assistant")).toHaveLength(2)
       expect(notesIn(finishOf(chunks).messages.all)).toStrictEqual([])
       const held = yield* messagesOf()
-      expect(held.map(({ role }) => role)).toStrictEqual(["user", "assistant", "tool", "assistant", "assistant"])
+      expect(held.map(({ role }) => role)).toStrictEqual([
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+        "assistant"
+      ])
       expect(outputIn(held, "c1")).toStrictEqual(result(1))
       expect(model.unused()).toBe(0)
     }).pipe(managed())
@@ -124,7 +130,9 @@ describe("a run that waits for its tasks", () => {
       expect(took).toBe(5)
       const told = model.requests[2]?.messages ?? []
       expect(outputIn(told, "c2")).toStrictEqual({ type: "error-text", value: "no" })
-      expect(notesIn(told)).toStrictEqual([expect.stringMatching(/call c1 .* completed\..*call c2 .* failed\./s)])
+      expect(notesIn(told)).toStrictEqual([
+        expect.stringMatching(/call c1 .* completed\..*call c2 .* failed\./s)
+      ])
     }).pipe(managed())
   )
 
@@ -132,7 +140,9 @@ describe("a run that waits for its tasks", () => {
     Effect.gen(function* () {
       const dig = gated("dig", waits)
       const model = ScriptedModel.make([calls(callOf("c1", "dig", 1)), reply("started")])
-      const run = yield* begin(Agent.stream(Agent.make({ id: "a", model, tools: [dig.tool] }), "go", { memory }))
+      const run = yield* begin(
+        Agent.stream(Agent.make({ id: "a", model, tools: [dig.tool] }), "go", { memory })
+      )
       yield* pass(99)
       expect(run.isOver()).toBe(false)
       yield* pass(1)
@@ -237,6 +247,38 @@ describe("a run that waits for its tasks", () => {
       expect(fiber.unsafePoll()).toBeNull()
       yield* pass(1)
       expect(fiber.unsafePoll()).not.toBeNull()
+    }).pipe(managed())
+  )
+
+  it.effect("waits beside the time of a step", () =>
+    Effect.gen(function* () {
+      const dig = gated("dig", waits)
+      const model = ScriptedModel.make([calls(callOf("c1", "dig", 1)), reply("started"), reply("it is 1")])
+      const agent = Agent.make({ id: "a", model, tools: [dig.tool], timeouts: { step: 30 } })
+      const run = yield* begin(Agent.stream(agent, "go"))
+      yield* pass(60)
+      yield* dig.end(1)
+      expect((yield* run.ended).took).toBe(60)
+    }).pipe(managed())
+  )
+
+  it.effect("asks who decides about steps whether there is one more", () =>
+    Effect.gen(function* () {
+      const dig = gated("dig", waits)
+      const model = ScriptedModel.make([calls(callOf("c1", "dig", 1)), reply("started")])
+      const stopWhen: StopCondition = ({ steps }) => steps.length === 2
+      const run = yield* begin(
+        Agent.stream(Agent.make({ id: "a", model, tools: [dig.tool], stopWhen }), "go")
+      )
+      yield* dig.end(1)
+      const { chunks } = yield* run.ended
+      expect(finishOf(chunks).stepResult).toStrictEqual({
+        reason: "stop",
+        isContinued: false,
+        stoppedBy: "stop-when"
+      })
+      // What it came to is told all the same.
+      expect(outputIn(finishOf(chunks).messages.all, "c1")).toStrictEqual(result(1))
     }).pipe(managed())
   )
 

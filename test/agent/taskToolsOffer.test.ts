@@ -4,7 +4,16 @@ import { Agent, type Chunk, Errors, type LanguageModel, type ModelPart, type Run
 import { ScriptedModel } from "eddy/testing"
 import { Effect, Schema } from "effect"
 import { expectGrammar } from "../support/grammar.js"
-import { calls, gated, isAcknowledged, loadEverything, managed, outputIn, taskTypes, tasks } from "./backgroundKit.js"
+import {
+  calls,
+  gated,
+  isAcknowledged,
+  loadEverything,
+  managed,
+  outputIn,
+  tasks,
+  taskTypes
+} from "./backgroundKit.js"
 import { call, chunksOf, finishOf, modelOf, only, types } from "./kit.js"
 import { ends, memory, messagesOf, reply, toolCall } from "./memoryKit.js"
 
@@ -194,7 +203,12 @@ describe("what a model says about a call", () => {
       expect(made[0]?.args).toStrictEqual({ n: 1 })
       expect(dig.inputs).toStrictEqual([{ n: 1 }])
       const stored = yield* messagesOf()
-      const said1 = JSON.stringify([chunks, stored, model.requests.map(({ messages }) => messages.slice(1)), made])
+      const said1 = JSON.stringify([
+        chunks,
+        stored,
+        model.requests.map(({ messages }) => messages.slice(1)),
+        made
+      ])
       expect(said1).not.toContain("_background")
       expect(said1).toContain('"n":1')
     }).pipe(managed())
@@ -280,7 +294,10 @@ describe("what a model says about a call", () => {
 describe("a call that is no task", () => {
   it.effect.each([
     ["wrong arguments", call("c1", "dig", '{"n":"one"}')],
-    ["wrong arguments, with what is said about them", call("c1", "dig", '{"n":"one","_background":{"enabled":true}}')],
+    [
+      "wrong arguments, with what is said about them",
+      call("c1", "dig", '{"n":"one","_background":{"enabled":true}}')
+    ],
     ["no arguments", call("c1", "dig", "{}")],
     ["no JSON", call("c1", "dig", '{"n":')]
   ] as const)("has %s", ([, part]) =>

@@ -4,7 +4,16 @@ import { Agent, BackgroundTasks, type Message, Tool } from "eddy"
 import { ScriptedModel } from "eddy/testing"
 import { Effect, Fiber, Schema } from "effect"
 import { expectGrammar } from "../support/grammar.js"
-import { callOf, calls, gated, isAcknowledged, loadEverything, managed, outputIn, tasks } from "./backgroundKit.js"
+import {
+  callOf,
+  calls,
+  gated,
+  isAcknowledged,
+  loadEverything,
+  managed,
+  outputIn,
+  tasks
+} from "./backgroundKit.js"
 import { chunksOf, only, read, settle } from "./kit.js"
 import { memory, messagesOf, nextPrompt, reply, toolCall } from "./memoryKit.js"
 
@@ -33,13 +42,17 @@ describe("the result of a task", () => {
 
 describe("`toModelOutput` of a tool in the background", () => {
   const shown = (seen: Array<unknown>) =>
-    gated("dig", { enabled: true }, {
-      toModelOutput: output => {
-        seen.push(output)
-        // What was written for results would choke on anything else.
-        return `${(output as { readonly n: number }).n.toFixed(1)} dug`
+    gated(
+      "dig",
+      { enabled: true },
+      {
+        toModelOutput: output => {
+          seen.push(output)
+          // What was written for results would choke on anything else.
+          return `${(output as { readonly n: number }).n.toFixed(1)} dug`
+        }
       }
-    })
+    )
 
   it.effect("sees results, and never the acknowledgement", () =>
     Effect.gen(function* () {

@@ -15,7 +15,7 @@ import {
   tasks,
   taskTypes
 } from "./backgroundKit.js"
-import { chunksOf, only, settle, types } from "./kit.js"
+import { chunksOf, inTime, only, read, settle, types } from "./kit.js"
 import { textIn } from "./memoryKit.js"
 import {
   agentOf,
@@ -304,6 +304,32 @@ describe("a task that suspends", () => {
       expectClosed(open)
       expect(eventsOf(open.chunks, "c1")).toStrictEqual(["started", "running", "suspended"])
       expect(textsOf(open.chunks)).toStrictEqual(["Asked."])
+    }).pipe(managed())
+  )
+
+  it.effect("can be resumed by whoever reads that it did, at once", () =>
+    Effect.gen(function* () {
+      const slow = Tool.make("slow", {
+        input: Schema.Struct({ n: Schema.Number }),
+        execute: () => Effect.as(Effect.sleep(1000), "slept")
+      })
+      const model = ScriptedModel.make([
+        calls(callOf("c1", "ask", 1), callOf("c2", "slow", 2)),
+        reply("Asked.")
+      ])
+      const service = yield* BackgroundTasks.BackgroundTasks
+      const stream = Agent.stream(agentOf(model, [asking, slow]), "go", { untilIdle: true, memory })
+      const told = yield* inTime(
+        read(stream, chunk =>
+          chunk.type === "background-task-suspended"
+            ? Effect.orDie(Effect.asVoid(service.resume(chunk.payload.taskId, "yes")))
+            : Effect.void
+        )
+      )
+      const suspensions = ["started", "running", "suspended", "resumed", "completed"]
+      expect(eventsOf(told.chunks, "c1")).toStrictEqual(suspensions)
+      expect(textsOf(told.chunks)).toStrictEqual(["Asked."])
+      expect(outputIn(model.requests[1]?.messages ?? [], "c1")).toStrictEqual({ type: "text", value: "yes" })
     }).pipe(managed())
   )
 

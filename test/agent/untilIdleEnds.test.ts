@@ -1,8 +1,8 @@
 /** What ends an until-idle stream before it is idle: aborts, readers that leave, failures. Its tasks go on, and nothing is left. */
 import { describe, expect, it } from "@effect/vitest"
-import { Agent, BackgroundTasks, type Chunk, type RunOptions, Tool } from "eddy"
+import { Agent, BackgroundTasks, type Chunk, type RunOptions, ThreadStore } from "eddy"
 import { ScriptedModel } from "eddy/testing"
-import { Effect, Fiber, Schema } from "effect"
+import { Effect, Fiber } from "effect"
 import { callOf, calls, gated, loadEverything, managed, outputIn, pass, tasks } from "./backgroundKit.js"
 import { failing, only, settle, types } from "./kit.js"
 import { messagesOf } from "./memoryKit.js"
@@ -65,6 +65,23 @@ const places = {
   }
 } as const
 
+/** A stream whose continuation is being prepared, for ever. */
+const preparing = Effect.fnUntraced(function* (options: RunOptions<[], undefined>) {
+  const work = gated("work")
+  let count = 0
+  const agent = Agent.make({
+    id: "worker",
+    model: ScriptedModel.make([two, reply("Wait.")]),
+    tools: [work.tool],
+    instructions: () => (count++ === 0 ? "Be brief." : Effect.never)
+  })
+  const open = yield* idling(agent, options)
+  yield* work.end(1)
+  expectOpen(open)
+  expect(count).toBe(2)
+  return { open, work }
+})
+
 describe("an abort", () => {
   it.effect("before the start: the run says so, and that is all", () =>
     Effect.gen(function* () {
@@ -105,24 +122,39 @@ describe("an abort", () => {
 
   it.effect("while a continuation is being prepared closes the stream without a word", () =>
     Effect.gen(function* () {
-      const work = gated("work")
-      const model = ScriptedModel.make([two, reply("Wait.")])
-      let count = 0
-      const agent = Agent.make({
-        id: "worker",
-        model,
-        tools: [work.tool],
-        instructions: () => (count++ === 0 ? "Be brief." : Effect.never)
-      })
       const controller = new AbortController()
-      const open = yield* idling(agent, { abortSignal: controller.signal })
-      yield* work.end(1)
-      expectOpen(open)
-      expect(count).toBe(2)
+      const { open } = yield* preparing({ abortSignal: controller.signal })
       controller.abort()
       yield* settle
       expectClosed(open)
       expect(textsOf(open.chunks)).toStrictEqual(["Wait."])
+      yield* expectNothingLeft(open, controller.signal)
+    }).pipe(counted, managed())
+  )
+
+  it.effect("does not wait for a thread that a continuation asks for", () =>
+    Effect.gen(function* () {
+      const { agent, model, work } = setUp([two, reply("Wait.")])
+      const store = yield* ThreadStore.ThreadStore
+      const controller = new AbortController()
+      let isHanging = false
+      const hanging: typeof store = {
+        ...store,
+        messages: (id, options) =>
+          Effect.suspend(() => (isHanging ? Effect.never : store.messages(id, options)))
+      }
+      const open = yield* Effect.provideService(
+        idlingIn(agent, memory, { abortSignal: controller.signal }),
+        ThreadStore.ThreadStore,
+        hanging
+      )
+      isHanging = true
+      yield* work.end(1)
+      expectOpen(open)
+      controller.abort()
+      yield* settle
+      expectClosed(open)
+      expect(model.requests).toHaveLength(2)
       yield* expectNothingLeft(open, controller.signal)
     }).pipe(counted, managed())
   )
@@ -148,6 +180,15 @@ describe("a reader that leaves", () => {
       }).pipe(counted, managed())
     )
   }
+
+  it.effect("while a continuation is being prepared waits for nothing", () =>
+    Effect.gen(function* () {
+      const { signal } = new AbortController()
+      const { open } = yield* preparing({ abortSignal: signal })
+      yield* open.leave
+      yield* expectNothingLeft(open, signal)
+    }).pipe(counted, managed())
+  )
 })
 
 describe("a turn that fails", () => {
@@ -217,7 +258,7 @@ describe("a manager that is shut down", () => {
       expectClosed(open)
       expect(textsOf(open.chunks)).toStrictEqual(["Wait."])
       yield* expectNothingLeft(open)
-    }).pipe(counted, managed({ shutdown: { grace: 1000 } }))
+    }).pipe(counted, managed({ shutdown: { grace: 1000 }, defaultRetries: { maxRetries: 1 } }))
   )
 
   it.effect("ends a stream after the turn that it is in", () =>
@@ -243,122 +284,6 @@ describe("a manager that is shut down", () => {
       const open = yield* idlingIn(agent, memory)
       expectClosed(open)
       expect(textsOf(open.chunks)).toStrictEqual(["Hi."])
-    }).pipe(managed())
-  )
-})
-
-describe("the option", () => {
-  const hello = [reply("Wait."), reply("Done.")]
-
-  /** An agent whose default it is. */
-  const byDefault = (untilIdle: Agent.AnyRunOptions["untilIdle"], turns: ReadonlyArray<ScriptedModel.Turn>) => {
-    const work = gated("work")
-    const model = ScriptedModel.make(turns)
-    const agent = Agent.make({
-      id: "worker",
-      model,
-      tools: [work.tool],
-      ...(untilIdle === undefined ? {} : { untilIdle })
-    })
-    return { agent, model, work }
-  }
-
-  it.effect("works as a default, and a turn does not begin another stream", () =>
-    Effect.gen(function* () {
-      const { agent, model, work } = byDefault(true, [two, ...hello, reply("Both.")])
-      const open = yield* idling(agent, {})
-      yield* work.end(1)
-      yield* work.end(2)
-      expectClosed(open)
-      expect(textsOf(open.chunks)).toStrictEqual(["Wait.", "Done.", "Both."])
-      expect(model.requests).toHaveLength(4)
-    }).pipe(managed())
-  )
-
-  it.effect("of the run wins over a default", () =>
-    Effect.gen(function* () {
-      const { agent, model } = byDefault(true, [two, reply("Wait.")])
-      const open = yield* idling(agent, { untilIdle: false })
-      expectClosed(open)
-      expect(model.requests).toHaveLength(2)
-    }).pipe(managed())
-  )
-
-  const wrong: ReadonlyArray<readonly [unknown, string]> = [
-    [null, "untilIdle"],
-    ["yes", "untilIdle"],
-    [{ maxIdle: 0 }, "untilIdle.maxIdle"],
-    [{ maxIdle: "soon" }, "untilIdle.maxIdle"],
-    [{ maxIdle: Number.POSITIVE_INFINITY }, "untilIdle.maxIdle"],
-    [{ batch: "some" }, "untilIdle.batch"],
-    [{ maxIdleMs: 5 }, "maxIdleMs"]
-  ]
-
-  for (const [untilIdle, field] of wrong) {
-    it.effect(`is refused by name: ${JSON.stringify(untilIdle)}`, () =>
-      Effect.gen(function* () {
-        const { agent, model } = setUp([reply("Hi.")])
-        const options = { untilIdle } as RunOptions<[], undefined>
-        const open = yield* idling(agent, options)
-        expect(failureOf(open)).toMatchObject({ _tag: "InvalidConfiguration" })
-        expect(String((failureOf(open) as { readonly message?: string }).message)).toContain(field)
-        expect(model.requests).toHaveLength(0)
-      }).pipe(managed())
-    )
-  }
-
-  it.effect("gives a plain stream where no tasks are enabled", () =>
-    Effect.gen(function* () {
-      const { agent, work } = setUp([two, reply("Done.")])
-      const open = yield* idling(agent)
-      expectOpen(open)
-      yield* work.end(1)
-      yield* work.end(2)
-      expectClosed(open)
-      expect(textsOf(open.chunks)).toStrictEqual(["Done."])
-    }).pipe(managed({ enabled: false }))
-  )
-
-  it.effect("gives a plain stream where there is no manager", () =>
-    Effect.gen(function* () {
-      const { agent, work } = setUp([two, reply("Done.")])
-      const open = yield* idling(agent)
-      yield* work.end(1)
-      yield* work.end(2)
-      expectClosed(open)
-      expect(textsOf(open.chunks)).toStrictEqual(["Done."])
-    })
-  )
-
-  it.effect("of an agent that another one calls is ignored", () =>
-    Effect.gen(function* () {
-      const quick = Tool.make("quick", {
-        input: Schema.Struct({ n: Schema.Number }),
-        execute: ({ n }) => Effect.succeed({ n })
-      })
-      const helper = Agent.make({
-        id: "helper",
-        model: ScriptedModel.make([calls(callOf("h1", "quick", 1)), reply("Found.")]),
-        tools: [quick],
-        untilIdle: true
-      })
-      const model = ScriptedModel.make([
-        calls(ScriptedModel.toolCall("c1", "agent-helper", { prompt: "find" })),
-        reply("Done.")
-      ])
-      const agent = Agent.make({ id: "chief", model, tools: [Agent.asTool(helper)], untilIdle: true })
-      const open = yield* idling(agent, {})
-      expectClosed(open)
-      expect(textsOf(open.chunks)).toStrictEqual(["Done."])
-    }).pipe(managed())
-  )
-
-  it.effect("is no option of generate, which ignores a default", () =>
-    Effect.gen(function* () {
-      const { agent } = byDefault(true, [two, reply("Wait.")])
-      expect((yield* Agent.generate(agent, "go")).text).toBe("Wait.")
-      const error = yield* Effect.flip(Agent.generate(agent, "go", { untilIdle: true }))
-      expect(error).toMatchObject({ _tag: "InvalidConfiguration", field: "untilIdle" })
     }).pipe(managed())
   )
 })

@@ -1,7 +1,7 @@
 /** What the tests of until-idle streams share: streams that are looked at while they are open, and what is left of them. */
 import { getEventListeners } from "node:events"
 import { Agent, type Chunk, type LanguageModel, type Message, type RunOptions, type Tool } from "eddy"
-import { Cause, Context, Effect, Exit, Fiber, Layer, Stream, Supervisor, TestClock } from "effect"
+import { Cause, Context, Effect, Exit, Fiber, Layer, Stream, Supervisor } from "effect"
 import { expect } from "vitest"
 import { TaskManager } from "../../src/background/TaskManager.js"
 import { expectGrammar } from "../support/grammar.js"
@@ -150,6 +150,3 @@ export const expectNothingLeft = <E>(open: Opened<E>, signal?: AbortSignal) =>
       ofSignal: signal === undefined ? 0 : getEventListeners(signal, "abort").length
     }).toStrictEqual({ fibers: 0, listening: 0, scopes: 0, ofSignal: 0 })
   })
-
-/** Moments that somebody sleeps until. */
-export const sleepers: Effect.Effect<number> = Effect.map(TestClock.sleeps(), sleeps => [...sleeps].length)

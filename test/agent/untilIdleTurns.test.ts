@@ -110,6 +110,26 @@ describe("a turn after the first", () => {
     }).pipe(managed())
   )
 
+  it.effect("is told the call that it answers to, however long ago that was", () =>
+    Effect.gen(function* () {
+      const { agent, model, work } = setUp([
+        calls(callOf("c1", "work", 1)),
+        reply("Wait."),
+        ...[1, 2, 3, 4].map(n => reply(`Chat ${n}.`)),
+        reply("Done.")
+      ])
+      const short = { ...memory, lastMessages: 2 }
+      const open = yield* idlingIn(agent, short)
+      for (const n of [1, 2, 3, 4]) yield* chunksOf(Agent.stream(agent, `hello ${n}`, { memory: short }))
+      yield* work.end(1)
+      expectClosed(open)
+      expect(textIn(model.requests[5]?.messages ?? [], "user")).toBe("hello 3hello 4")
+      const prompt = model.requests[6]?.messages ?? []
+      expect(outputIn(prompt, "c1")).toStrictEqual({ type: "json", value: { n: 1 } })
+      expect(textIn(prompt, "user")).toBe("gohello 1hello 2hello 3hello 4")
+    }).pipe(managed())
+  )
+
   it.effect("counts what an agent in the background has used", () =>
     Effect.gen(function* () {
       const used = { inputTokens: 100, outputTokens: 10, totalTokens: 110 }

@@ -22,8 +22,7 @@ const completed = (id: string): Task.Task => ({
 const stub = () => {
   const listeners = new Set<(happening: Happening) => void>()
   const tasks = new Map<string, Task.Task>()
-  const ended = Effect.runSync(Deferred.make<undefined>())
-  let readers = 0
+  const closing = new Set<() => void>()
   let asked = 0
   const tell = (happening: Happening): void => {
     tasks.set(happening.task.id, happening.task)
@@ -41,14 +40,10 @@ const stub = () => {
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },
-    watch: () =>
-      Effect.acquireRelease(
-        Effect.sync(() => {
-          readers++
-          return { active: [], take: Effect.never, next: Deferred.await(ended) }
-        }),
-        () => Effect.sync(() => readers--)
-      )
+    onClosing: listener => {
+      closing.add(listener)
+      return () => void closing.delete(listener)
+    }
   }
   return {
     manager,
@@ -59,9 +54,9 @@ const stub = () => {
       tell({ chunk: suspendedChunk(task), task })
     },
     complete: (id: string) => tell({ chunk: settledChunk(completed(id)), task: completed(id) }),
-    end: Deferred.succeed(ended, undefined),
+    end: Effect.sync(() => closing.forEach(listener => listener())),
     asked: () => asked,
-    left: () => [listeners.size, readers, manager.idleScopes.size]
+    left: () => [listeners.size, closing.size, manager.idleScopes.size]
   }
 }
 

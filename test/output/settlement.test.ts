@@ -60,7 +60,6 @@ const values = [
   "warnings",
   "request",
   "providerMetadata",
-  "turns",
   "consumed"
 ]
 
@@ -128,12 +127,7 @@ const askEffects = (output: ModelOutput.ModelOutput): Promise<Answers> =>
     warnings: run(output.warnings),
     request: run(output.request),
     providerMetadata: run(Effect.map(output.providerMetadata, Option.getOrUndefined)),
-    turns: run(
-      Effect.zipRight(
-        output.drain,
-        Effect.map(output.fullOutput, full => [full])
-      )
-    ),
+    turns: run(output.turns),
     consumed: run(output.drain),
     finishReason: run(output.finishReason),
     fullOutput: run(output.fullOutput),
