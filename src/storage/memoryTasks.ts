@@ -1,9 +1,12 @@
 /** Tasks in the memory of the process. Each operation is one synchronous step, and that is what makes it atomic. */
 import * as Arr from "effect/Array"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { isSettled } from "../protocol/Task.js"
 import type { Encoded, ExpectedTask, TaskQuery, TaskRow, TaskTime } from "./taskRows.js"
+
+class TaskExists extends Data.TaggedError("TaskExists")<{ readonly message: string }> {}
 
 const isExpected = (row: TaskRow, { owner, statuses }: ExpectedTask): boolean =>
   statuses.includes(row.status) && (owner === undefined || row.owner === owner)
@@ -49,7 +52,7 @@ export const make = (): Encoded => {
   return {
     create: row =>
       Effect.suspend(() => {
-        if (tasks.has(row.id)) return Effect.fail(new Error(`There is a task "${row.id}" already.`))
+        if (tasks.has(row.id)) return new TaskExists({ message: `There is a task "${row.id}" already.` })
         tasks.set(row.id, row)
         return Effect.void
       }),

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from "@effect/vitest"
 import { Agent, BackgroundTasks, TaskStore, type ThreadStore, Tool } from "eddy"
 import { ScriptedModel } from "eddy/testing"
 import { Deferred, Effect, Fiber, Layer, Stream } from "effect"
+import { Broken } from "../support/broken.js"
 import { expectGrammar } from "../support/grammar.js"
 import {
   callOf,
@@ -57,7 +58,7 @@ const endAs = (dig: ReturnType<typeof gated>, status: Status) => {
     case "completed":
       return dig.end(1)
     case "failed":
-      return dig.end(1, Effect.fail(new Error("it broke")))
+      return dig.end(1, Effect.fail(new Broken({ message: "it broke" })))
     case "timed_out":
       return pass(50)
     case "cancelled":

@@ -3,6 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Agent, BackgroundTasks, ThreadStore, Tool } from "eddy"
 import { ScriptedModel } from "eddy/testing"
 import { Effect, Schema } from "effect"
+import { Broken } from "../support/broken.js"
 import {
   callOf,
   calls,
@@ -139,7 +140,7 @@ describe("tasks that settle", () => {
       yield* pass(50)
       yield* work.end(1)
       yield* pass(30)
-      yield* work.end(4, Effect.fail(new Error("boom")))
+      yield* work.end(4, Effect.fail(new Broken({ message: "boom" })))
       yield* service.cancel(all.find(({ toolCallId }) => toolCallId === "c3")?.id ?? "")
       yield* settle
       expectOpen(open)

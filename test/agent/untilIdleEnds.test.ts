@@ -3,6 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Agent, BackgroundTasks, type Chunk, type RunOptions, ThreadStore } from "eddy"
 import { ScriptedModel } from "eddy/testing"
 import { Effect, Fiber } from "effect"
+import { Broken } from "../support/broken.js"
 import { callOf, calls, gated, loadEverything, managed, outputIn, pass, tasks } from "./backgroundKit.js"
 import { failing, only, settle, types } from "./kit.js"
 import { messagesOf } from "./memoryKit.js"
@@ -233,7 +234,8 @@ describe("a turn that fails", () => {
         id: "worker",
         model: ScriptedModel.make([two, reply("Wait.")]),
         tools: [work.tool],
-        instructions: () => (count++ === 0 ? "Be brief." : Effect.fail(new Error("no instructions")))
+        instructions: () =>
+          count++ === 0 ? "Be brief." : Effect.fail(new Broken({ message: "no instructions" }))
       })
       const open = yield* idling(agent)
       yield* work.end(1)

@@ -1,6 +1,7 @@
 /** Attempts of a task: how long one may take, and when there is another. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Schedule } from "effect"
+import { Broken } from "../support/broken.js"
 import {
   breathe,
   call,
@@ -131,7 +132,7 @@ describe("a task that fails", () => {
       const attempts: Array<number> = []
       const tool = executor(({ task }) => {
         attempts.push(task.attempt)
-        return Effect.fail(new Error(`attempt ${task.attempt}`))
+        return Effect.fail(new Broken({ message: `attempt ${task.attempt}` }))
       })
       const { taskId } = yield* dispatch(process, "a", tool, { maxRetries: 4 })
       for (const [delay, made] of [
@@ -246,7 +247,7 @@ describe("a task that fails", () => {
       const process = yield* start({ defaultRetries: { retryDelay: 10, backoffMultiplier: 1 } })
       const tool = executor(({ resumeData, suspend, task }) => {
         if (task.attempt === 2 && resumeData === undefined) return suspend("a question")
-        return Effect.fail(new Error(`attempt ${task.attempt}`))
+        return Effect.fail(new Broken({ message: `attempt ${task.attempt}` }))
       })
       const { taskId } = yield* dispatch(process, "a", tool, { maxRetries: 2 })
       yield* pass(10)

@@ -2,6 +2,7 @@
 import { expect, it } from "@effect/vitest"
 import { Task } from "eddy"
 import { Effect, FastCheck, Logger, type Scope, Supervisor, TestContext } from "effect"
+import { Broken } from "../support/broken.js"
 import { type Faulty, faulty } from "./faultyStore.js"
 import {
   breathe,
@@ -109,7 +110,7 @@ const world = Effect.gen(function* () {
           case "slow":
             return Effect.sleep("3 seconds")
           case "failing":
-            return Effect.fail(new Error("no luck"))
+            return Effect.fail(new Broken({ message: "no luck" }))
           case "suspending":
             return resumeData === undefined ? suspend("x") : Effect.succeed(resumeData)
           case "hanging":

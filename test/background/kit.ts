@@ -4,6 +4,7 @@ import { Chunk, Context, Effect, Exit, Fiber, Layer, Scope, Stream, TestClock } 
 import type { Executed, Executor, TaskContext } from "../../src/background/Executor.js"
 import * as TaskManager from "../../src/background/TaskManager.js"
 import type { TaskRow } from "../../src/storage/taskRows.js"
+import { Broken } from "../support/broken.js"
 
 export type { Executor, TaskContext } from "../../src/background/Executor.js"
 export type { Dispatched, ManagerService, NewTask } from "../../src/background/TaskManager.js"
@@ -93,7 +94,7 @@ export const hanging = (more: Partial<Executor> = {}): Executor => executor(() =
 
 /** A tool that fails. */
 export const failing = (message: string, more: Partial<Executor> = {}): Executor =>
-  executor(() => Effect.fail(new Error(message)), more)
+  executor(() => Effect.fail(new Broken({ message: message })), more)
 
 /** A call, by the id of the call. */
 export const call = (toolCallId: string, more: Partial<TaskManager.NewTask> = {}): TaskManager.NewTask => ({
