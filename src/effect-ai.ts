@@ -3,4 +3,4 @@
  *
  * @since 0.1.0
  */
-export * as EffectAi from "./model/EffectAi.js"
+export * as EffectAi from "./model/effectai/EffectAi.js"

@@ -72,7 +72,7 @@ const makers = (
   await Promise.all(
     ["agent", "background", "model", "tool"].map(async room => {
       const folder = fileURLToPath(new URL(`../src/${room}/`, import.meta.url))
-      const files = (await readdir(folder)).filter(file => file.endsWith(".ts"))
+      const files = (await readdir(folder, { recursive: true })).filter(file => file.endsWith(".ts"))
       return Promise.all(files.map(file => readFile(folder + file, "utf8")))
     })
   )
@@ -101,7 +101,8 @@ describe("the table of chunks", () => {
   it("marks what this version emits", () => {
     const wrong = rows
       .filter(({ mark, type }) => {
-        const isMade = type === "data-*" || new RegExp(`type: "${type}",\\s*(?:runId|\\.\\.\\.envelope)`).test(makers)
+        const isMade =
+          type === "data-*" || new RegExp(`type: "${type}",\\s*(?:runId|\\.\\.\\.envelope)`).test(makers)
         return (mark === "●") !== isMade
       })
       .map(({ type }) => type)

@@ -17,15 +17,15 @@ import type { Input } from "../protocol/Conversation.js"
 import { type AgentError, InvalidConfiguration } from "../protocol/Errors.js"
 import type * as Tool from "../tool/Tool.js"
 import type { Agent, RunRequirements } from "./definition.js"
-import { firstTurn, idleBeginning } from "./idleBeginning.js"
+import { RunControl } from "./loop/run.js"
+import { toStream } from "./loop/streaming.js"
 import { prepare } from "./prepare.js"
 import type { MemoryOptions, RunOptions } from "./RunOptions.js"
 import { record } from "./recording.js"
-import { type ResumeOptions, resumeCall } from "./resuming.js"
-import { RunControl } from "./run.js"
-import { toStream } from "./streaming.js"
-import { taskExecutors } from "./taskExecutor.js"
-import { beginWith, resumed, turnOf, untilIdle } from "./untilIdle.js"
+import { firstTurn, idleBeginning } from "./tasks/idleBeginning.js"
+import { type ResumeOptions, resumeCall } from "./tasks/resuming.js"
+import { taskExecutors } from "./tasks/taskExecutor.js"
+import { beginWith, resumed, turnOf, untilIdle } from "./tasks/untilIdle.js"
 
 export type { ResumeError } from "../background/deciding.js"
 export {
@@ -37,8 +37,8 @@ export {
   type RunRequirements,
   TypeId
 } from "./definition.js"
-export type { ResumeOptions } from "./resuming.js"
 export { asTool, type SubAgentOptions } from "./subAgent.js"
+export type { ResumeOptions } from "./tasks/resuming.js"
 
 /**
  * Runs an agent as a stream: cold, pulled, back-pressured. Each run of the stream is a run of the agent. The model is at

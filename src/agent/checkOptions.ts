@@ -6,6 +6,7 @@ import { InvalidConfiguration } from "../protocol/Errors.js"
 import { refuseUnknown } from "../protocol/options.js"
 import { milliseconds } from "../tool/background.js"
 import type { Tool } from "../tool/Tool.js"
+import type { ModelChoice } from "./loop/retrying.js"
 import type {
   Defaults,
   MemoryOptions,
@@ -15,7 +16,6 @@ import type {
   StepChanges,
   Timeouts
 } from "./RunOptions.js"
-import type { ModelChoice } from "./retrying.js"
 import type { Idle, Limits, Settings } from "./settings.js"
 
 /** Runs plain code that throws `InvalidConfiguration`. */

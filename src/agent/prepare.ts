@@ -34,15 +34,15 @@ import {
   toolsByName
 } from "./checkOptions.js"
 import { type Agent, type AnyRunOptions, type RunRequirements, toolsOf } from "./definition.js"
-import { follow } from "./following.js"
-import { capacity, capacityUnkept, Inbox } from "./inbox.js"
-import { instructionsOf } from "./planning.js"
+import { follow } from "./loop/following.js"
+import { capacity, capacityUnkept, Inbox } from "./loop/inbox.js"
+import { instructionsOf } from "./loop/planning.js"
+import { nestedUsage, type Run, type RunControl, stopRunning } from "./loop/run.js"
 import type { Dynamic, DynamicState, MemoryOptions, RunOptions } from "./RunOptions.js"
-import { nestedUsage, type Run, type RunControl, stopRunning } from "./run.js"
-import { type Answered, RunTasks } from "./runTasks.js"
 import { makeThread, type RunThread } from "./runThread.js"
-import { settledMessage } from "./settled.js"
-import { executorOf, noRun } from "./taskExecutor.js"
+import { type Answered, RunTasks } from "./tasks/runTasks.js"
+import { settledMessage } from "./tasks/settled.js"
+import { executorOf, noRun } from "./tasks/taskExecutor.js"
 import { storeLast } from "./thread.js"
 
 /** Characters of an answer that a run without replay keeps. */

@@ -8,11 +8,11 @@ import type { Input } from "../protocol/Conversation.js"
 import type { AgentError } from "../protocol/Errors.js"
 import type * as Tool from "../tool/Tool.js"
 import type { Agent, AnyRunOptions, RunRequirements } from "./definition.js"
-import { drive } from "./driving.js"
-import { firstTurn, idleBeginning } from "./idleBeginning.js"
+import { drive } from "./loop/driving.js"
+import { type Run, RunControl } from "./loop/run.js"
 import { keptText, prepare } from "./prepare.js"
 import type { MemoryOptions, RunOptions } from "./RunOptions.js"
-import { type Run, RunControl } from "./run.js"
+import { firstTurn, idleBeginning } from "./tasks/idleBeginning.js"
 
 /** A run that is recorded for its readers. @since 0.1.0 @category models */
 export interface Recording {
@@ -92,7 +92,7 @@ const runForEachChunk = Effect.map(
 )
 
 const untilIdleStream = Effect.map(
-  Effect.promise(() => import("./untilIdle.js")),
+  Effect.promise(() => import("./tasks/untilIdle.js")),
   ({ preparedUntilIdle }) => preparedUntilIdle
 )
 

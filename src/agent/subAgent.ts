@@ -6,11 +6,11 @@ import { RunAborted } from "../protocol/Errors.js"
 import * as Tool from "../tool/Tool.js"
 import { Caller, type CallerInfo } from "./caller.js"
 import type { Agent } from "./definition.js"
-import { drive } from "./driving.js"
-import type { RunEnd } from "./ending.js"
+import { drive } from "./loop/driving.js"
+import type { RunEnd } from "./loop/ending.js"
+import { type Run, RunControl } from "./loop/run.js"
 import { prepare } from "./prepare.js"
 import type { RunOptions } from "./RunOptions.js"
-import { type Run, RunControl } from "./run.js"
 
 /** How an agent is offered to another one. @since 0.1.0 @category models */
 export interface SubAgentOptions {

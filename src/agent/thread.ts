@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import { partId, settled } from "../protocol/Conversation.js"
 import type { Message } from "../protocol/Message.js"
 import type { ThreadMessage } from "../storage/ThreadStore.js"
-import type { Run } from "./run.js"
+import type { Run } from "./loop/run.js"
 import type { RunThread } from "./runThread.js"
 
 const bySequence = (left: ThreadMessage, right: ThreadMessage): number => left.sequence - right.sequence

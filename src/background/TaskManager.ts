@@ -55,7 +55,7 @@ export interface Dispatched {
 }
 
 /** Tasks that are on their way in this process, and what happens next. */
-export interface Watch {
+interface Watch {
   /** Pending and running ones that match, at the moment from which on `take` tells. */
   readonly active: ReadonlyArray<Task>
   /** Waits for it. Is interrupted when the manager ends. */

@@ -41,7 +41,7 @@ const shutDown = (taskId: string): InvalidTaskState =>
   })
 
 /** The task as the store has it. */
-export const stored = Effect.fnUntraced(function* (core: Core, id: string) {
+const stored = Effect.fnUntraced(function* (core: Core, id: string) {
   const found = yield* bounded(core, "TaskStore.get", core.store.get(id))
   return Option.isNone(found) ? yield* notFound(id) : found.value
 })

@@ -9,10 +9,8 @@ import type { RetryPolicy } from "./settings.js"
 export type Pacing = (task: Task, error: unknown) => Effect.Effect<boolean>
 
 /** The time before another attempt, after this many. Pure. */
-export const delayAfter = (
-  policy: Extract<RetryPolicy, { readonly _tag: "Backoff" }>,
-  attempt: number
-): number => Math.min(policy.maxDelayMs, policy.delayMs * policy.multiplier ** Math.max(0, attempt - 1))
+const delayAfter = (policy: Extract<RetryPolicy, { readonly _tag: "Backoff" }>, attempt: number): number =>
+  Math.min(policy.maxDelayMs, policy.delayMs * policy.multiplier ** Math.max(0, attempt - 1))
 
 /** What the predicate of the user throws is no reason to try again. */
 const isRetryable = (judge: (error: unknown) => boolean, error: unknown): Effect.Effect<boolean> =>

@@ -88,7 +88,7 @@ export const settledChunk = (task: Task): TaskChunk => {
 }
 
 /** The call of a task, as the model made it. */
-export const callOf = (task: Task): ToolCall => ({
+const callOf = (task: Task): ToolCall => ({
   type: "tool-call",
   ...envelope(task),
   payload: { toolCallId: task.toolCallId, toolName: task.toolName, args: task.args }

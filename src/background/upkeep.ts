@@ -192,7 +192,7 @@ const deliveries = 10
 const atOnce = 500
 
 /** Finds out which tasks others have decided about, and tells threads what could not be told before. */
-export const compare = Effect.fnUntraced(function* (core: Core) {
+const compare = Effect.fnUntraced(function* (core: Core) {
   const entries = [...core.entries.values()]
   const watched = entries.filter(entry => entry.isCreated && !entry.isSettled && !entry.isChanging)
   for (let start = 0; start < watched.length; start += atOnce) {

@@ -5,9 +5,9 @@
  * @since 0.1.0
  */
 import type { LanguageModel } from "./ModelPort.js"
-import type * as RouterId from "./routerId.js"
-import { makeRouter } from "./routerModel.js"
-import { importPackage } from "./routerPackages.js"
+import type * as RouterId from "./router/routerId.js"
+import { makeRouter } from "./router/routerModel.js"
+import { importPackage } from "./router/routerPackages.js"
 
 /**
  * A model by its name: `"provider/model"`, or with the address of any server that speaks OpenAI's chat completions:

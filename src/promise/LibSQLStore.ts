@@ -5,7 +5,7 @@
  */
 import { refuseUnknown } from "../protocol/options.js"
 import * as LibSqlStore from "../storage/LibSqlStore.js"
-import { checkLibSql } from "../storage/sqlOptions.js"
+import { checkLibSql } from "../storage/sql/options.js"
 import type { Storage } from "./InMemoryStore.js"
 
 /** @since 0.1.0 @category models */

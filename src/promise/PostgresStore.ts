@@ -5,7 +5,7 @@
  */
 import { refuseUnknown } from "../protocol/options.js"
 import * as Postgres from "../storage/PostgresStore.js"
-import { checkPostgres } from "../storage/sqlOptions.js"
+import { checkPostgres } from "../storage/sql/options.js"
 import type { Storage } from "./InMemoryStore.js"
 
 /** @since 0.1.0 @category models */

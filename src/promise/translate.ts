@@ -1,7 +1,7 @@
 /** The words of plain TypeScript, in those of the core. */
 import * as Effect from "effect/Effect"
 import { defaultFields, isLanguageModel, runFields } from "../agent/checkOptions.js"
-import { checkChanges } from "../agent/planning.js"
+import { checkChanges } from "../agent/loop/planning.js"
 import type {
   Dynamic as CoreDynamic,
   PrepareStep as CorePrepareStep,

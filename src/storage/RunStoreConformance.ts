@@ -9,9 +9,9 @@
  *
  * @since 0.1.0
  */
-import * as Conformance from "./conformance.js"
+import * as Conformance from "./conformance/kit.js"
+import { runCases } from "./conformance/runCases.js"
 import type { RunStore } from "./RunStore.js"
-import { runCases } from "./runCases.js"
 
 /**
  * One thing that every store must do. `run` makes what it needs under random ids, so it may run in a database that others

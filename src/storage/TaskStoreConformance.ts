@@ -9,12 +9,12 @@
  *
  * @since 0.1.0
  */
-import * as Conformance from "./conformance.js"
+import * as Conformance from "./conformance/kit.js"
+import { taskCases } from "./conformance/taskCases.js"
+import { taskChangeCases } from "./conformance/taskChangeCases.js"
+import { taskLeaseCases } from "./conformance/taskLeaseCases.js"
+import { taskListCases } from "./conformance/taskListCases.js"
 import type { TaskStore } from "./TaskStore.js"
-import { taskCases } from "./taskCases.js"
-import { taskChangeCases } from "./taskChangeCases.js"
-import { taskLeaseCases } from "./taskLeaseCases.js"
-import { taskListCases } from "./taskListCases.js"
 
 /**
  * One thing that every store must do. `run` makes what it needs under random ids; it leaves its tasks there, of owners who

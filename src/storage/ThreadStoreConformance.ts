@@ -9,11 +9,12 @@
  *
  * @since 0.1.0
  */
-import * as Conformance from "./conformance.js"
-import { contentCases } from "./contentCases.js"
-import { messageCases } from "./messageCases.js"
-import { outcomeCases } from "./outcomeCases.js"
-import { threadCases } from "./threadCases.js"
+
+import { contentCases } from "./conformance/contentCases.js"
+import * as Conformance from "./conformance/kit.js"
+import { messageCases } from "./conformance/messageCases.js"
+import { outcomeCases } from "./conformance/outcomeCases.js"
+import { threadCases } from "./conformance/threadCases.js"
 
 /**
  * One thing that every store must do. `run` makes what it needs under random ids, so it may run in a database that others

@@ -15,7 +15,7 @@ import {
 import * as Facade from "eddy/promise"
 import { ScriptedModel } from "eddy/testing"
 import { Deferred, Effect, Exit, Fiber, FastCheck as fc, Random, Stream, Supervisor, TestClock } from "effect"
-import { makeRouter } from "../../src/model/routerModel.js"
+import { makeRouter } from "../../src/model/router/routerModel.js"
 import { expectGrammar } from "../support/grammar.js"
 import { chat } from "../support/transcripts.js"
 import {

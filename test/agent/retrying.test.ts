@@ -8,7 +8,7 @@ import {
   type ModelChoice,
   type Next,
   nextAttempt
-} from "../../src/agent/retrying.js"
+} from "../../src/agent/loop/retrying.js"
 import { InvalidConfiguration, ModelError } from "../../src/protocol/Errors.js"
 import { modelOf } from "./kit.js"
 

@@ -3,11 +3,10 @@ import { BackgroundTasks, TaskStore, ThreadStore } from "eddy"
 import { Chunk, Context, Effect, Exit, Fiber, Layer, Scope, Stream, TestClock } from "effect"
 import type { Executed, Executor, TaskContext } from "../../src/background/Executor.js"
 import * as TaskManager from "../../src/background/TaskManager.js"
-import type { TaskRow } from "../../src/storage/taskRows.js"
 import { Broken } from "../support/broken.js"
 
 export type { Executor, TaskContext } from "../../src/background/Executor.js"
-export type { Dispatched, ManagerService, NewTask } from "../../src/background/TaskManager.js"
+export type { Dispatched } from "../../src/background/TaskManager.js"
 
 type TaskStoreService = Context.Tag.Service<TaskStore.TaskStore>
 type ThreadStoreService = Context.Tag.Service<ThreadStore.ThreadStore>
@@ -155,5 +154,3 @@ export const journal = () => {
     note: (entry: string) => Effect.sync(() => void entries.push(entry))
   }
 }
-
-export type Row = TaskRow

@@ -4,7 +4,7 @@ import { createServer } from "node:http"
 import { text as readText } from "node:stream/consumers"
 
 /** What a model says: a text, or calls of tools. */
-export type Answer = string | ReadonlyArray<{ readonly name: string; readonly args: unknown }>
+type Answer = string | ReadonlyArray<{ readonly name: string; readonly args: unknown }>
 
 /** Answers, in the order of a conversation, by a text that stands in it from its beginning. */
 export type Scripts = Readonly<Record<string, ReadonlyArray<Answer>>>

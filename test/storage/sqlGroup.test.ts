@@ -1,8 +1,8 @@
 /** Writes of many fibers in few transactions, over a database that does what a test says. */
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
-import { type Executor, type Result, SqlFailure, statement } from "../../src/storage/sqlExecutor.js"
-import * as Group from "../../src/storage/sqlGroup.js"
+import { type Executor, type Result, SqlFailure, statement } from "../../src/storage/sql/executor.js"
+import * as Group from "../../src/storage/sql/group.js"
 
 type Answer = Effect.Effect<ReadonlyArray<Result>, SqlFailure>
 

@@ -1,9 +1,9 @@
 /** What becomes of a database that is locked, gone or silent. */
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Exit, Fiber, Scope, TestClock } from "effect"
-import { type Executor, type Result, SqlFailure, statement } from "../../src/storage/sqlExecutor.js"
-import * as Group from "../../src/storage/sqlGroup.js"
-import { local, remote } from "../../src/storage/sqlGuard.js"
+import { type Executor, type Result, SqlFailure, statement } from "../../src/storage/sql/executor.js"
+import * as Group from "../../src/storage/sql/group.js"
+import { local, remote } from "../../src/storage/sql/guard.js"
 
 const answer: Result = { rows: [{ answer: 42 }], rowsAffected: 0 }
 

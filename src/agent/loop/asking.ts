@@ -1,0 +1,114 @@
+/** Begins a model call: its chunks arrive in the inbox of the run. */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Answer from "../../model/Answer.js"
+import type { ModelRequest } from "../../model/ModelPort.js"
+import { ModelError } from "../../protocol/Errors.js"
+import { Holding } from "./holding.js"
+import type { StepPlan } from "./planning.js"
+import { startReading } from "./reading.js"
+import type { Attempt, CallFailure } from "./retrying.js"
+import { fork, own, type Run } from "./run.js"
+import { isLimited, type Silence, SilenceWatch } from "./silence.js"
+
+/** A model call in progress. */
+export interface Asked {
+  readonly answer: Answer.Answer
+  readonly attempt: Attempt
+  /** The prompt. */
+  readonly messages: ModelRequest["messages"]
+  /** What of the answer is not told yet. */
+  readonly holding: Holding
+  /** How it ended; set when everything of the answer is in the inbox. */
+  outcome: { readonly failure: CallFailure | undefined } | undefined
+}
+
+const requestOf = <R>(run: Run<R>, plan: StepPlan<R>): ModelRequest => {
+  const { modelSettings, providerOptions, toolChoice } = plan
+  return {
+    messages: plan.messages,
+    tools: plan.definitions,
+    includeRawChunks: run.settings.includeRawChunks === true,
+    ...(toolChoice === undefined ? {} : { toolChoice }),
+    ...(modelSettings === undefined ? {} : { settings: modelSettings }),
+    ...(providerOptions === undefined ? {} : { providerOptions })
+  }
+}
+
+const timedOut = <R>(run: Run<R>, { limit, milliseconds }: Silence): ModelError =>
+  new ModelError({
+    reason: "timeout",
+    provider: run.model.provider,
+    modelId: run.model.modelId,
+    message: `The model said nothing for ${milliseconds} ms, and \`timeouts.${limit}\` allows no more.`
+  })
+
+/** Begins a call; the run owns what it starts. */
+export const ask = <R>(run: Run<R>, plan: StepPlan<R>, attempt: Attempt): Asked => {
+  const { model } = plan.models[attempt.modelIndex] ?? run
+  run.model = model
+  if (plan.models === run.models) run.modelIndex = attempt.modelIndex
+  run.ids.mark()
+  const request = requestOf(run, plan)
+  const holding = new Holding(run.emit)
+  const answer = Answer.make({
+    runId: run.runId,
+    messageId: run.messageId,
+    ids: run.ids,
+    makeCallId: () => run.makeId("call"),
+    includeRawChunks: request.includeRawChunks,
+    textLimit: run.textLimit,
+    takeApart: run.tasks?.takeApart(plan.tools),
+    emit: holding.emit
+  })
+  answer.request = { provider: model.provider, modelId: model.modelId }
+  const asked: Asked = { answer, attempt, messages: request.messages, holding, outcome: undefined }
+  run.inbox.awaitText()
+  const controller = new AbortController()
+  const { includeRequestBody = false, limits } = run.settings
+  const silence = isLimited(limits) ? new SilenceWatch(limits, run.clock, () => holding.isShown) : undefined
+  let stopBeginning = (_: unknown): void => undefined
+  const stopReading = startReading({
+    model,
+    request,
+    answer,
+    inbox: run.inbox,
+    silence,
+    includeRequestBody,
+    signal: controller.signal,
+    runPromise: effect =>
+      new Promise((resolve, reject) => {
+        const told = Effect.matchCause(effect, {
+          onFailure: cause => reject(Cause.squash(cause)),
+          onSuccess: resolve
+        })
+        stopBeginning = fork(run, told)
+      }),
+    onEnd: failure => end(failure)
+  })
+  const stop = (reason: unknown): void => {
+    controller.abort(reason)
+    stopBeginning(reason)
+    stopReading()
+  }
+  const release = own(run, { stop })
+  const stopWatching =
+    silence === undefined
+      ? undefined
+      : fork(
+          run,
+          Effect.map(silence.over, over => {
+            const error = timedOut(run, over)
+            stop(error)
+            end(error)
+          })
+        )
+  const end = (failure: CallFailure | undefined): void => {
+    if (asked.outcome !== undefined) return
+    asked.outcome = { failure }
+    release()
+    stopWatching?.(undefined)
+    run.inbox.notify()
+  }
+  return asked
+}

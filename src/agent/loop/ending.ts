@@ -1,0 +1,152 @@
+/** How steps and runs end: the chunks that say so. Pure. */
+import type { Answer } from "../../model/Answer.js"
+import type { Chunk, Of } from "../../protocol/Chunk.js"
+import { toUIMessage } from "../../protocol/Conversation.js"
+import { settle } from "../../protocol/conversationPairs.js"
+import type { AgentError, RunAborted } from "../../protocol/Errors.js"
+import type { FinishReason } from "../../protocol/FinishReason.js"
+import type { Message } from "../../protocol/Message.js"
+import * as Usage from "../../protocol/tokens.js"
+import { nestedUsage, type Run } from "./run.js"
+
+type StepResult = Of<"finish">["payload"]["stepResult"]
+
+/** Why a run stops although its model wants to go on. */
+export type StoppedBy = NonNullable<StepResult["stoppedBy"]>
+
+/** The one cause that a run ends with. */
+export type RunEnd =
+  | { readonly _tag: "Success"; readonly result: StepResult; readonly answer: Answer }
+  | { readonly _tag: "Failure"; readonly error: AgentError; readonly answer: Answer | undefined }
+  | {
+      readonly _tag: "Aborted"
+      readonly error: RunAborted
+      readonly reason: unknown
+      readonly answer: Answer | undefined
+    }
+
+/**
+ * The reason of a step, from what the answer holds. Calls that this side answers make it `tool-calls`, whatever the
+ * provider says; a provider that says `tool-calls` and calls nothing has stopped.
+ */
+export const stepReason = (answer: Answer): FinishReason => {
+  const reason = answer.finished?.reason ?? "other"
+  if (reason === "length" || reason === "content-filter") return reason
+  if (answer.calls.some(call => !call.isProviderExecuted)) return "tool-calls"
+  return reason === "tool-calls" ? "stop" : reason
+}
+
+export const stepResult = (
+  answer: Answer,
+  isContinued: boolean,
+  stoppedBy: StoppedBy | undefined
+): StepResult => {
+  const reason = stepReason(answer)
+  const said = answer.finished?.reason
+  // A provider that stops and calls tools all the same: its own word is kept.
+  const rawReason = answer.finished?.rawReason ?? (said === reason ? undefined : said)
+  return {
+    reason,
+    ...(rawReason === undefined ? {} : { rawReason }),
+    isContinued,
+    ...(answer.warnings.length === 0 ? {} : { warnings: answer.warnings }),
+    ...(stoppedBy === undefined ? {} : { stoppedBy })
+  }
+}
+
+/** Of a step: its model, and the agents that its tools have run. */
+const usageOf = <R>(run: Run<R>, answer: Answer): Usage.Usage => Usage.combine(answer.usage, nestedUsage(run))
+
+const truncation = (isTruncated: boolean) => (isTruncated ? { isTruncated } : {})
+
+const metadataOf = <R>(run: Run<R>) => ({ provider: run.model.provider, modelId: run.model.modelId })
+
+/** `step-finish`: this step only, and the usage of the run so far. */
+export const stepFinish = <R>(run: Run<R>, answer: Answer, result: StepResult): Of<"step-finish"> => ({
+  type: "step-finish",
+  runId: run.runId,
+  from: "AGENT",
+  payload: {
+    messageId: run.messageId,
+    stepResult: result,
+    output: {
+      text: answer.text,
+      toolCalls: answer.calls.map(call => call.chunk.payload),
+      usage: usageOf(run, answer),
+      ...truncation(answer.isTruncated)
+    },
+    metadata: metadataOf(run),
+    totalUsage: Usage.combine(run.fold.usageSoFar, usageOf(run, answer)),
+    response: answer.response,
+    ...(answer.providerMetadata === undefined ? {} : { providerMetadata: answer.providerMetadata })
+  }
+})
+
+const endResult = (end: RunEnd): StepResult => {
+  switch (end._tag) {
+    case "Success":
+      return end.result
+    case "Failure":
+      return { reason: "error", isContinued: false }
+    case "Aborted":
+      return { reason: "aborted", isContinued: false }
+  }
+}
+
+const cause = <R>(run: Run<R>, end: RunEnd): ReadonlyArray<Chunk> => {
+  const { runId } = run
+  switch (end._tag) {
+    case "Success":
+      return []
+    case "Failure":
+      return [{ type: "error", runId, from: "AGENT", payload: { error: end.error } }]
+    case "Aborted":
+      return [
+        {
+          type: "abort",
+          runId,
+          from: "AGENT",
+          payload: end.reason === undefined ? {} : { reason: end.reason }
+        }
+      ]
+  }
+}
+
+const isUser = (message: Message): boolean => message.role === "user"
+
+/**
+ * The last chunks of a run: its cause when it did not end by itself, then `finish`. An answer that was cut off counts here
+ * with what it said and used.
+ */
+export const runFinish = <R>(run: Run<R>, end: RunEnd): ReadonlyArray<Chunk> => {
+  const said = run.fold.snapshot()
+  const cutOff = end._tag === "Success" ? undefined : end.answer
+  // Of a run that was cut off nobody tells the results that a provider still owes.
+  const added = end._tag === "Success" ? run.added : settle(run.added)
+  const all = [...run.input.filter(message => message.role !== "system"), ...added]
+  const finish: Of<"finish"> = {
+    type: "finish",
+    runId: run.runId,
+    from: "AGENT",
+    payload: {
+      stepResult: endResult(end),
+      output: {
+        usage: Usage.combine(said.usage, Usage.combine(cutOff?.usage ?? Usage.empty, nestedUsage(run))),
+        text: cutOff === undefined ? said.text : said.text + cutOff.text,
+        ...truncation(said.isTruncated === true || cutOff?.isTruncated === true)
+      },
+      metadata: metadataOf(run),
+      messages: {
+        all,
+        user: all.filter(isUser),
+        nonUser: all.filter(message => !isUser(message))
+      },
+      response: {
+        ...(end.answer?.response ?? said.steps.at(-1)?.response ?? {}),
+        messages: [...added],
+        uiMessages: added.length === 0 ? [] : [toUIMessage(added, run.messageId)]
+      }
+    }
+  }
+  return [...cause(run, end), finish]
+}

@@ -1,0 +1,42 @@
+/** Whether a run is the first turn of an until-idle stream. Needs no streams: the Promise face asks it for every run. */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { type ManagerService, TaskManager } from "../../background/TaskManager.js"
+import type { InvalidConfiguration } from "../../protocol/Errors.js"
+import { Caller } from "../caller.js"
+import { checked, idleOf } from "../checkOptions.js"
+import type { Agent, AnyRunOptions } from "../definition.js"
+import type { RunControl } from "../loop/run.js"
+import type { Turn } from "../prepare.js"
+import type { Idle } from "../settings.js"
+import { Answered } from "./runTasks.js"
+
+/** What an until-idle stream begins with. */
+export interface Beginning<R> {
+  readonly agent: Agent<R>
+  readonly manager: ManagerService
+  readonly idle: Idle
+  /** Stops all turns. */
+  readonly control: RunControl
+  readonly answered: Answered
+}
+
+/** `undefined`: the run is no such turn, or there are no background tasks that anybody could wait for. */
+export const idleBeginning = <R>(
+  agent: Agent<R>,
+  options: Pick<AnyRunOptions, "untilIdle">,
+  control: RunControl
+): Effect.Effect<Beginning<R> | undefined, InvalidConfiguration> =>
+  Effect.gen(function* () {
+    const idle = yield* checked(() => idleOf(options.untilIdle ?? agent.defaults.untilIdle))
+    const manager = yield* Effect.serviceOption(TaskManager)
+    const { depth } = yield* Caller
+    if (idle === undefined || Option.isNone(manager) || !manager.value.settings.enabled || depth > 0) {
+      return undefined
+    }
+    return { agent, manager: manager.value, idle, control, answered: new Answered() }
+  })
+
+/** The first turn of the stream, which answers to nothing yet. */
+export const firstTurn = <R>(beginning: Beginning<R> | undefined): Turn | undefined =>
+  beginning === undefined ? undefined : { answered: beginning.answered, settled: [] }

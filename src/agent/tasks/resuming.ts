@@ -1,0 +1,187 @@
+/** Suspended calls, resumed by the agent that made them: what happens to them, and the turn that answers. */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Scope from "effect/Scope"
+import type { ResumeError } from "../../background/deciding.js"
+import type { Happening } from "../../background/hub.js"
+import { type ManagerService, TaskManager } from "../../background/TaskManager.js"
+import {
+  type AgentError,
+  InvalidConfiguration,
+  InvalidTaskState,
+  TaskNotFound
+} from "../../protocol/Errors.js"
+import { refuseUnknown } from "../../protocol/options.js"
+import type { Task } from "../../protocol/Task.js"
+import type * as Tool from "../../tool/Tool.js"
+import { checked, checkMemory, defaultFields, runFields, settingsOf } from "../checkOptions.js"
+import type { Agent, RunRequirements } from "../definition.js"
+import { RunControl } from "../loop/run.js"
+import type { MemoryOptions, RunOptions } from "../RunOptions.js"
+import type { Observe, Recording } from "../recording.js"
+import { recordStream } from "../recording.js"
+import { type Beginning, idleBeginning } from "./idleBeginning.js"
+import { taskExecutors } from "./taskExecutor.js"
+
+/**
+ * Which call is resumed, and the options of the turns that answer to it. A call that was made in a thread is only found with that
+ * thread, when `memory` is given; with `untilIdle` it must be.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface ResumeOptions<
+  Tools extends ReadonlyArray<Tool.Any> = ReadonlyArray<Tool.Tool>,
+  Memory extends MemoryOptions | undefined = MemoryOptions
+> extends RunOptions<Tools, Memory> {
+  /** The run that made the call. */
+  readonly runId: string
+  /** The call. */
+  readonly toolCallId: string
+}
+
+/** A call that was resumed, and what is heard of it. */
+export interface Resumed<R> {
+  readonly manager: ManagerService
+  readonly task: Task
+  /** What has happened since it was resumed; from now on nobody keeps it. */
+  readonly heard: () => ReadonlyArray<Happening>
+  readonly control: RunControl
+  /** Of an until-idle stream. */
+  readonly beginning: Beginning<R> | undefined
+}
+
+const missing = (runId: string, toolCallId: string): TaskNotFound =>
+  new TaskNotFound({
+    taskId: toolCallId,
+    message: `There is no background task of call "${toolCallId}" of run "${runId}" here: check the ids, the agent and the thread.`
+  })
+
+const isOf = (task: Task, memory: MemoryOptions | undefined): boolean => {
+  if (memory === undefined) return true
+  const threadId = typeof memory.thread === "string" ? memory.thread : memory.thread.id
+  return task.threadId === threadId && task.resourceId === memory.resource
+}
+
+/** The suspended task of a call. */
+const find = Effect.fnUntraced(function* <R>(
+  agent: Agent<R>,
+  manager: ManagerService,
+  {
+    memory,
+    runId,
+    toolCallId
+  }: Pick<
+    ResumeOptions<ReadonlyArray<Tool.Any>, MemoryOptions | undefined>,
+    "memory" | "runId" | "toolCallId"
+  >
+) {
+  const { tasks } = yield* manager.list({ agentId: agent.id, runId, toolCallId })
+  const ours = tasks.filter(task => isOf(task, memory))
+  const suspended = ours.find(({ status }) => status === "suspended")
+  if (suspended !== undefined) return suspended
+  const [other] = ours
+  if (other === undefined) return yield* missing(runId, toolCallId)
+  const { id, status } = other
+  const message = `Task "${id}" of call "${toolCallId}" cannot be resumed: it is ${status}, and only a suspended task can.`
+  return yield* new InvalidTaskState({ taskId: id, status, message })
+})
+
+const named = (field: "runId" | "toolCallId", id: unknown): void => {
+  if (typeof id === "string" && id !== "") return
+  const message = `\`${field}\` is no id. Give \`runId\` and \`toolCallId\` of the call that suspended.`
+  throw new InvalidConfiguration({ field, message })
+}
+
+/** Refuses what a turn that answers would be refused for, as long as the call is suspended. */
+const check = <R>(
+  agent: Agent<R>,
+  options: ResumeOptions<ReadonlyArray<Tool.Any>, MemoryOptions | undefined>
+): void => {
+  const { toolCallId, ...runOptions } = options
+  refuseUnknown("resumeStream", runOptions, [...defaultFields, ...runFields])
+  named("runId", options.runId)
+  named("toolCallId", toolCallId)
+  const { abortSignal: _, instructions: __, memory, ...rest } = runOptions
+  const { replay: ___, requestContext: ____, runId: _____, tools: ______, ...changes } = rest
+  if (memory !== undefined) checkMemory(memory)
+  settingsOf(agent.defaults, changes)
+}
+
+/** A turn outside of the thread would be told nothing of what was said in it. */
+const checkThread = (task: Task, memory: MemoryOptions | undefined): void => {
+  if (memory !== undefined || task.threadId === undefined) return
+  throw new InvalidConfiguration({
+    field: "memory",
+    message: `Task "${task.id}" belongs to a thread. Give \`memory\` with the thread and its resource, so that the turn that answers belongs to it too.`
+  })
+}
+
+/** Resumes a suspended call. What happens to it is kept until somebody listens, or the scope closes. */
+export const resumeCall = Effect.fnUntraced(function* <R>(
+  agent: Agent<R>,
+  data: unknown,
+  options: ResumeOptions<ReadonlyArray<Tool.Any>, MemoryOptions | undefined>,
+  control: RunControl
+) {
+  yield* checked(() => check(agent, options))
+  const found = yield* Effect.serviceOption(TaskManager)
+  if (Option.isNone(found)) {
+    return yield* new InvalidConfiguration({
+      field: "backgroundTasks",
+      message: `Agent "${agent.id}" has no background tasks that could be resumed. Enable them in its container, or provide BackgroundTasks.`
+    })
+  }
+  const manager = found.value
+  const beginning = yield* idleBeginning(agent, options, control)
+  yield* manager.register(agent.id, yield* taskExecutors(agent))
+  const task = yield* find(agent, manager, options)
+  if (beginning !== undefined) yield* checked(() => checkThread(task, options.memory))
+  const kept: Array<Happening> = []
+  const hear = (happening: Happening): void => {
+    if (happening.task.id === task.id) kept.push(happening)
+  }
+  const forget = yield* Effect.acquireRelease(
+    Effect.sync(() => manager.listen(hear)),
+    leave => Effect.sync(leave)
+  )
+  yield* manager.resume(task.id, data)
+  const heard = (): ReadonlyArray<Happening> => {
+    forget()
+    return kept
+  }
+  const resumed: Resumed<R> = { manager, task, heard, control, beginning }
+  return resumed
+})
+
+const resumedStream = Effect.map(
+  Effect.promise(() => import("./untilIdle.js")),
+  ({ resumedUntilIdle }) => resumedUntilIdle
+)
+
+/** The same recorded, for the Promise face. Fails when the call cannot be resumed. */
+export const recordResumed = <
+  R,
+  const Tools extends ReadonlyArray<Tool.Any>,
+  const Memory extends MemoryOptions | undefined
+>(
+  agent: Agent<R>,
+  data: unknown,
+  options: ResumeOptions<Tools, Memory>,
+  observe?: Observe,
+  control: RunControl = new RunControl()
+): Effect.Effect<Recording, AgentError | ResumeError, R | RunRequirements<Tools, Memory>> =>
+  Effect.gen(function* () {
+    const make = yield* resumedStream
+    const services = yield* Effect.context<R | RunRequirements<Tools, Memory>>()
+    const scope = yield* Scope.make()
+    const close = (exit: Exit.Exit<unknown, unknown>) => Scope.close(scope, exit)
+    return yield* resumeCall(agent, data, options, control).pipe(
+      Scope.extend(scope),
+      Effect.flatMap(call =>
+        recordStream(options.runId, make(options, call, services), options, observe, control, close)
+      ),
+      Effect.onError(cause => close(Exit.failCause(cause)))
+    )
+  })

@@ -1,0 +1,118 @@
+/** The tools of an agent, as a manager of background tasks runs them: beside the conversation, and again after a restart. */
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type { Executed, Executor, TaskContext } from "../../background/Executor.js"
+import type { AgentSettings } from "../../background/settings.js"
+import type { Message } from "../../protocol/Message.js"
+import type * as Usage from "../../protocol/tokens.js"
+import type { Tool } from "../../tool/Tool.js"
+import type { RequestContext, ToolContext } from "../../tool/ToolContext.js"
+import { Caller, type CallerInfo } from "../caller.js"
+import type { Agent } from "../definition.js"
+import { withTold } from "./told.js"
+
+/** What an execution has of the run that dispatched it; after a restart there is none of it. */
+export interface DispatchingRun {
+  readonly requestContext: RequestContext
+  readonly messages: ReadonlyArray<Message>
+  /** Runs above the one that a sub-agent would be, and how many there may be. */
+  readonly depth: number
+  readonly maxDepth: number
+  /** What runs below have used counts here. */
+  readonly counts: (used: () => Usage.Usage) => void
+}
+
+/** What is left of a run after a restart. */
+export const noRun = (maxDepth: number): DispatchingRun => ({
+  requestContext: new Map(),
+  messages: [],
+  depth: 1,
+  maxDepth,
+  counts: () => undefined
+})
+
+const contextOf = (
+  { resumeData, signal, suspend, task, write }: TaskContext,
+  run: DispatchingRun
+): ToolContext => ({
+  agentId: task.agentId,
+  runId: task.runId,
+  toolCallId: task.toolCallId,
+  toolName: task.toolName,
+  threadId: task.threadId,
+  resourceId: task.resourceId,
+  requestContext: run.requestContext,
+  messages: run.messages,
+  get abortSignal() {
+    return signal()
+  },
+  taskId: task.id,
+  resumeData,
+  suspend,
+  write: output => Effect.sync(() => write(output)),
+  // The stream of tasks has no other place for it.
+  writeData: part => Effect.sync(() => write(part))
+})
+
+const callerOf = ({ signal, write }: TaskContext, run: DispatchingRun): CallerInfo => ({
+  depth: run.depth,
+  maxDepth: run.maxDepth,
+  signal,
+  counts: run.counts,
+  tell: write,
+  // A task waits for no reader.
+  mayGoOn: () => true
+})
+
+/** Runs the tasks of a tool. */
+export const executorOf = <R>(
+  tool: Tool<string, R>,
+  execute: NonNullable<Tool<string, R>["call"]>,
+  settings: AgentSettings | undefined,
+  services: Context.Context<R>,
+  run: DispatchingRun
+): Executor => ({
+  execute: (context): Effect.Effect<Executed, unknown> =>
+    Effect.suspend(() => execute(context.task.args, contextOf(context, run))).pipe(
+      Effect.flatMap(withTold(tool.toModelOutput)),
+      Effect.provideService(Caller, callerOf(context, run)),
+      Effect.provide(services)
+    ),
+  readResumeData: tool.readResumeData,
+  callbacks: [tool.background?.callbacks, settings?.callbacks].filter(known => known !== undefined),
+  concurrency: settings?.concurrency
+})
+
+/** Tools of an agent that any of its tasks may be of; those that a function makes, as it makes them without a request. */
+const toolsOf = <R>(agent: Agent<R>): Effect.Effect<Iterable<Tool<string, R>>, unknown> => {
+  const { tools } = agent
+  if (typeof tools !== "function") return Effect.succeed(tools.values())
+  return Effect.suspend(() => {
+    const made = tools({ requestContext: new Map() })
+    return Effect.isEffect(made) ? made : Effect.succeed(made)
+  })
+}
+
+/**
+ * Who runs the tasks of an agent, by tool: for those that another process has left behind. A function that makes the tools and
+ * fails without a request makes none; its tasks wait for a run.
+ */
+export const taskExecutors = Effect.fnUntraced(function* <R>(agent: Agent<R>) {
+  const services = yield* Effect.context<R>()
+  const tools = yield* Effect.catchAllCause(toolsOf(agent), cause =>
+    Effect.as(
+      Effect.logWarning(`The tools of agent "${agent.id}" are not known before its first run.`, cause),
+      []
+    )
+  )
+  const executors = new Map<string, Executor>()
+  for (const tool of tools) {
+    if (tool.call === undefined) continue
+    executors.set(
+      tool.name,
+      executorOf(tool, tool.call, agent.backgroundTasks, services, noRun(agent.defaults.maxDepth ?? 8))
+    )
+  }
+  const known: ReadonlyMap<string, Executor> = executors
+  return known
+})

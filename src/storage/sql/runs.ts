@@ -1,0 +1,73 @@
+/** Suspended runs in a database of SQL. */
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { Encoded, RunRow } from "../runRows.js"
+import { type Executor, placesFor, type Row, statement } from "./executor.js"
+import type { Group } from "./group.js"
+import { all, is, page, readPage } from "./pages.js"
+import { number, optionalText, read, text } from "./rows.js"
+
+const columns = `position, run_id AS "runId", agent_id AS "agentId", thread_id AS "threadId",
+  resource_id AS "resourceId", snapshot, revision, created_at AS "createdAt", updated_at AS "updatedAt"`
+
+const readRun = (row: Row): RunRow => ({
+  runId: text(row, "runId"),
+  agentId: text(row, "agentId"),
+  threadId: optionalText(row, "threadId"),
+  resourceId: optionalText(row, "resourceId"),
+  snapshot: text(row, "snapshot"),
+  revision: number(row, "revision"),
+  createdAt: number(row, "createdAt"),
+  updatedAt: number(row, "updatedAt")
+})
+
+const first = (rows: ReadonlyArray<Row> | undefined) => read(() => Option.map(Arr.head(rows ?? []), readRun))
+
+/** A driver over a database. */
+export const make = (executor: Executor, group: Group): Encoded => ({
+  save: ({ agentId, resourceId, runId, snapshot, threadId }, expectedRevision, now) => {
+    const inserted = [runId, agentId, threadId, resourceId, snapshot, 1, now, now]
+    const save =
+      expectedRevision === undefined
+        ? statement(
+            `INSERT INTO eddy_runs
+              (run_id, agent_id, thread_id, resource_id, snapshot, revision, created_at, updated_at)
+            VALUES (${placesFor(inserted)}) ON CONFLICT (run_id) DO NOTHING RETURNING ${columns}`,
+            inserted
+          )
+        : statement(
+            `UPDATE eddy_runs SET agent_id = ?, thread_id = ?, resource_id = ?, snapshot = ?,
+              revision = revision + 1, updated_at = ?
+            WHERE run_id = ? AND revision = ? RETURNING ${columns}`,
+            [agentId, threadId, resourceId, snapshot, now, runId, expectedRevision]
+          )
+    return Effect.flatMap(group.write(`run ${runId}`, [save]), ([saved]) => first(saved?.rows))
+  },
+  get: runId =>
+    Effect.flatMap(
+      executor.execute(statement(`SELECT ${columns} FROM eddy_runs WHERE run_id = ?`, [runId])),
+      ({ rows }) => first(rows)
+    ),
+  delete: (runId, expectedRevision) => {
+    const { args, sql } = all([is("run_id", runId), is("revision", expectedRevision)])
+    return Effect.map(
+      group.write(`run ${runId}`, [statement(`DELETE FROM eddy_runs WHERE ${sql}`, args)]),
+      ([deleted]) => deleted?.rowsAffected === 1
+    )
+  },
+  list: ({ agentId, limit, offset, resourceId, threadId }) =>
+    Effect.flatMap(
+      executor.execute(
+        page({
+          table: "eddy_runs",
+          columns,
+          where: all([is("agent_id", agentId), is("thread_id", threadId), is("resource_id", resourceId)]),
+          order: "position",
+          offset,
+          limit
+        })
+      ),
+      ({ rows }) => read(() => readPage(rows, "runId", readRun))
+    )
+})
