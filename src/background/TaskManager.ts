@@ -223,7 +223,7 @@ export const make = Effect.fnUntraced(function* (settings: Settings, executors: 
   const ids = yield* IdGenerator
   const fibers = yield* Fibers.make
   const { fork } = fibers
-  const hub = yield* Hub.make(fork)
+  const hub = new Hub(fork)
   const core: Core = {
     settings,
     store,

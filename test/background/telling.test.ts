@@ -353,7 +353,7 @@ describe("a stream of tasks", () => {
 
   it.scoped("leaves nothing behind when its reader goes", () =>
     Effect.gen(function* () {
-      const hub = yield* Hub.make(() => {
+      const hub = new Hub(() => {
         throw new Error("nobody is to be woken")
       })
       const scope = yield* Scope.make()

@@ -54,7 +54,6 @@ const promises = (output: ModelOutput): ReadonlyArray<Promise<unknown>> => [
   output.warnings,
   output.request,
   output.providerMetadata,
-  output.turns,
   output.consumeStream()
 ]
 
