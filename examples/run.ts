@@ -12,7 +12,7 @@ const names = (await readdir(new URL(".", import.meta.url)))
   .map(file => file.slice(0, -".ts".length))
   .sort()
 
-const wanted = process.argv[2] ?? "02"
+const wanted = process.argv[2] ?? "10"
 const found = names.find(name =>
   /^\d+$/.test(wanted) ? Number(name.slice(0, 2)) === Number(wanted) : name.includes(wanted)
 )

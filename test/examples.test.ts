@@ -13,7 +13,7 @@ const { ANTHROPIC_API_KEY, FORCE_COLOR, GOOGLE_GENERATIVE_AI_API_KEY, OPENAI_API
 /** Examples that are run as a reader does: the one without a name, and one by its name. */
 const commands: Readonly<Record<string, ReadonlyArray<string>>> = {
   "01-hello.ts": ["examples/run.ts", "hello"],
-  "02-tools.ts": ["examples/run.ts"]
+  "10-until-idle.ts": ["examples/run.ts"]
 }
 
 interface Outcome {
