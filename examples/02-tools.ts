@@ -2,7 +2,7 @@
  * An agent with a tool: text as it streams, calls of one step at once, each with a spinner and how long it took, a call
  * that fails and is told to the model, and the usage at the end.
  *
- * Run it: npm run example
+ * Run it: npm run example -- tools
  *
  * It prints the text and the calls of three steps, and last:
  *

@@ -2,7 +2,7 @@
  * Tools in the background: the agent answers at once while two slow tools run, and answers again, in the same stream, as
  * soon as each result is there.
  *
- * Run it: npm run example -- until-idle
+ * Run it: npm run example
  *
  * It prints what was started, how many tasks run, each result with its answer, and last:
  *
