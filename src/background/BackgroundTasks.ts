@@ -29,6 +29,7 @@ import type { ListOptions, TaskPage, TaskStore } from "../storage/TaskStore.js"
 import type { ThreadStore } from "../storage/ThreadStore.js"
 import type { Executed, TaskContext } from "./Executor.js"
 import type { TaskChunk, TaskFilter } from "./hub.js"
+import * as Manager from "./manager.js"
 import { type Options, settingsOf } from "./settings.js"
 import * as TaskManager from "./TaskManager.js"
 import * as ToolDispatcher from "./ToolDispatcher.js"
@@ -172,7 +173,7 @@ export const layer = (
 > =>
   Layer.unwrapScoped(
     Effect.gen(function* () {
-      const manager = yield* TaskManager.make(yield* read(options))
+      const manager = yield* Manager.make(yield* read(options))
       return Layer.merge(
         Layer.merge(
           Layer.succeed(TaskManager.TaskManager, manager),

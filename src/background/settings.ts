@@ -1,6 +1,7 @@
 /** What tasks run by, and the settings of an agent about its own: as they are given, and as they are read. */
 import type * as Duration from "effect/Duration"
-import * as Schedule from "effect/Schedule"
+import * as Predicate from "effect/Predicate"
+import type * as Schedule from "effect/Schedule"
 import { InvalidConfiguration } from "../protocol/Errors.js"
 import { refuseUnknown } from "../protocol/options.js"
 import { isRecord } from "../protocol/safeJson.js"
@@ -231,13 +232,17 @@ const objectOf = <A extends object>(field: string, value: A | undefined, fields:
   return given
 }
 
+/** Told by its mark: loading schedules takes long, and few hand one over. */
+const isSchedule = (given: unknown): given is Schedule.Schedule<unknown, unknown> =>
+  Predicate.hasProperty(given, Symbol.for("effect/Schedule"))
+
 /** Of a schedule nobody knows how often it goes on: a task whose process dies again and again must end. */
 const retriesOfSchedule = 10
 
 const retryOf = (
   given: Options["defaultRetries"]
 ): { readonly maxRetries: number; readonly retry: RetryPolicy } => {
-  if (Schedule.isSchedule(given)) {
+  if (isSchedule(given)) {
     return { maxRetries: retriesOfSchedule, retry: { _tag: "Schedule", schedule: given } }
   }
   const options = objectOf("defaultRetries", given, [

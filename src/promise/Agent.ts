@@ -11,13 +11,13 @@ import { RunControl } from "../agent/loop/run.js"
 import type { Dynamic as CoreDynamic } from "../agent/RunOptions.js"
 import { type Recording, record } from "../agent/recording.js"
 import { asTool } from "../agent/subAgent.js"
-import { recordResumed } from "../agent/tasks/resuming.js"
 import { taskExecutors } from "../agent/tasks/taskExecutor.js"
 import type { Executor } from "../background/Executor.js"
 import type { FullOutput } from "../output/FullOutput.js"
 import { failureOf } from "../output/RunRecord.js"
 import type { Input } from "../protocol/Conversation.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
+import { lazily } from "../protocol/lazily.js"
 import { refuseUnknown } from "../protocol/options.js"
 import type { ThreadStore } from "../storage/ThreadStore.js"
 import type * as Tool from "../tool/Tool.js"
@@ -59,6 +59,9 @@ const neverIdle = new InvalidConfiguration({
   message:
     "`generate` is one turn, and cannot wait until its tasks are answered. Use stream with `untilIdle`, or leave it out."
 })
+
+/** Loaded when the first call is resumed. */
+const resuming = lazily(() => import("../agent/tasks/resuming.js"))
 
 const idOf = (field: keyof ResumeStreamOptions, id: unknown): string => {
   if (typeof id === "string" && id !== "") return id
@@ -173,7 +176,9 @@ export class Agent {
     const { runId, toolCallId, ...rest } = asked
     const call = { runId: idOf("runId", runId), toolCallId: idOf("toolCallId", toolCallId) }
     return this.#start(this.#defaultOptions, rest, (merged, observe, control) =>
-      recordResumed(this.#core, data, { ...toRunOptions(merged), ...call }, observe, control)
+      Effect.flatMap(resuming, ({ recordResumed }) =>
+        recordResumed(this.#core, data, { ...toRunOptions(merged), ...call }, observe, control)
+      )
     )
   }
 

@@ -3,10 +3,12 @@
  *
  * @since 0.1.0
  */
+import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { lazily } from "../protocol/lazily.js"
 import { refuseUnknown } from "../protocol/options.js"
-import * as RunStore from "../storage/RunStore.js"
-import * as TaskStore from "../storage/TaskStore.js"
+import type * as RunStore from "../storage/RunStore.js"
+import type * as TaskStore from "../storage/TaskStore.js"
 import * as ThreadStore from "../storage/ThreadStore.js"
 
 /** Where a container keeps what is to be kept. @since 0.1.0 @category models */
@@ -15,6 +17,14 @@ export interface Storage {
   /** The stores. One that cannot be reached fails, and so does everything of the container that needs them. */
   readonly layer: Layer.Layer<ThreadStore.ThreadStore | TaskStore.TaskStore | RunStore.RunStore, unknown>
 }
+
+/** Loaded by the container that uses them. */
+const others = Layer.unwrapEffect(
+  Effect.map(
+    lazily(() => Promise.all([import("../storage/TaskStore.js"), import("../storage/RunStore.js")])),
+    ([tasks, runs]) => Layer.merge(tasks.layerMemory, runs.layerMemory)
+  )
+)
 
 /** @since 0.1.0 @category models */
 export interface InMemoryStoreOptions {
@@ -31,11 +41,7 @@ export interface InMemoryStoreOptions {
  */
 export class InMemoryStore implements Storage {
   readonly id: string
-  readonly layer: Storage["layer"] = Layer.mergeAll(
-    ThreadStore.layerMemory,
-    TaskStore.layerMemory,
-    RunStore.layerMemory
-  )
+  readonly layer: Storage["layer"] = Layer.merge(ThreadStore.layerMemory, others)
 
   constructor(options: InMemoryStoreOptions = {}) {
     refuseUnknown("InMemoryStore", options, ["id"])

@@ -3,10 +3,14 @@
  *
  * @since 0.1.0
  */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { lazily } from "../protocol/lazily.js"
 import { refuseUnknown } from "../protocol/options.js"
-import * as LibSqlStore from "../storage/LibSqlStore.js"
 import { checkLibSql } from "../storage/sql/options.js"
 import type { Storage } from "./InMemoryStore.js"
+
+const store = lazily(() => import("../storage/LibSqlStore.js"))
 
 /** @since 0.1.0 @category models */
 export interface LibSQLStoreOptions {
@@ -37,6 +41,7 @@ export class LibSQLStore implements Storage {
     const { id, ...rest } = options
     checkLibSql(rest)
     this.id = id ?? "libsql"
-    this.layer = LibSqlStore.layer(rest)
+    // Loaded by the container that uses it.
+    this.layer = Layer.unwrapEffect(Effect.map(store, ({ layer }) => layer(rest)))
   }
 }

@@ -3,10 +3,14 @@
  *
  * @since 0.1.0
  */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { lazily } from "../protocol/lazily.js"
 import { refuseUnknown } from "../protocol/options.js"
-import * as Postgres from "../storage/PostgresStore.js"
 import { checkPostgres } from "../storage/sql/options.js"
 import type { Storage } from "./InMemoryStore.js"
+
+const store = lazily(() => import("../storage/PostgresStore.js"))
 
 /** @since 0.1.0 @category models */
 export interface PostgresStoreOptions {
@@ -38,6 +42,7 @@ export class PostgresStore implements Storage {
     const { id, ...rest } = options
     checkPostgres(rest)
     this.id = id ?? "postgres"
-    this.layer = Postgres.layer(rest)
+    // Loaded by the container that uses it.
+    this.layer = Layer.unwrapEffect(Effect.map(store, ({ layer }) => layer(rest)))
   }
 }

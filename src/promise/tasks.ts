@@ -4,10 +4,11 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import * as Layer from "effect/Layer"
-import { Executors } from "../background/core.js"
+import type { Executors } from "../background/core.js"
 import type { Settings } from "../background/settings.js"
 import * as TaskManager from "../background/TaskManager.js"
 import * as ToolDispatcher from "../background/ToolDispatcher.js"
+import { lazily } from "../protocol/lazily.js"
 import { Agent } from "./Agent.js"
 
 /** Agents, and those that they may call: of two of one id the first one runs what is left of their tasks. */
@@ -19,8 +20,7 @@ const allOf = (agents: Iterable<Agent>): ReadonlySet<Agent> => {
 }
 
 /** Who runs the tasks of these agents. Known before anything that a dead process has left is taken up. */
-const executorsOf = Effect.fnUntraced(function* (agents: Iterable<Agent>) {
-  const executors = new Executors()
+const executorsOf = Effect.fnUntraced(function* (executors: Executors, agents: Iterable<Agent>) {
   for (const agent of [...allOf(agents)].reverse()) {
     for (const [toolName, executor] of yield* Agent.executors(agent)) {
       executors.add(agent.id, toolName, executor)
@@ -29,11 +29,18 @@ const executorsOf = Effect.fnUntraced(function* (agents: Iterable<Agent>) {
   return executors
 })
 
+/** What a manager is made of: only a container that has one needs it. */
+const parts = lazily(async () => ({
+  ...(await import("../background/core.js")),
+  ...(await import("../background/manager.js"))
+}))
+
 /** The manager, and the way to it for runs. Ends with its scope. */
 export const layer = (settings: Settings, agents: Iterable<Agent>) =>
   Layer.scopedContext(
     Effect.gen(function* () {
-      const manager = yield* TaskManager.make(settings, yield* executorsOf(agents))
+      const { Executors, make } = yield* parts
+      const manager = yield* make(settings, yield* executorsOf(new Executors(), agents))
       return Context.make(TaskManager.TaskManager, manager).pipe(
         Context.add(ToolDispatcher.ToolDispatcher, ToolDispatcher.of(manager))
       )
