@@ -436,7 +436,7 @@ const readerMayFail = ({ full, world }: Heard, failure: unknown): boolean => {
 }
 
 /** Values that are there however the run ended. */
-const unfailing: ReadonlyArray<string> = ["finishReason", "fullOutput", "getFullOutput"]
+const unfailing: ReadonlyArray<string> = ["finishReason", "fullOutput", "getFullOutput", "turns"]
 
 /** Invariant 1, of what is asked of a hot run: every stream closes, every value settles from the run's one cause. */
 export const settlementFaults = (heard: Heard): Faults => {
