@@ -2,14 +2,14 @@
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import type { StorageError, ThreadNotFound } from "../protocol/Errors.js"
-import type { ToolResultOutput } from "../protocol/Message.js"
+import type { ToolResultOutput, ToolResultPart } from "../protocol/Message.js"
 import { messageOf } from "../protocol/safeJson.js"
 import { allowed, type Task, type TaskEvent, transition } from "../protocol/Task.js"
 import type { TaskChange } from "../storage/TaskStore.js"
 import type { TaskCallback, TaskCallbacks } from "../tool/background.js"
 import { bounded, type Core, detached, persisted, update } from "./core.js"
 import type { Entry } from "./entry.js"
-import { settledChunk } from "./taskChunks.js"
+import { settledChunk, taskOf } from "./taskChunks.js"
 
 /** Events that end a task. */
 export type SettlingEvent = Extract<
@@ -72,7 +72,12 @@ const tellThread = Effect.fnUntraced(function* (core: Core, entry: Entry) {
   if (entry.isDelivered || part === undefined || task.threadId === undefined) return true
   // The run may store it while this is asked.
   const { acknowledged } = entry
-  if (yield* core.threads.replaceOutcome(task.threadId, part)) return true
+  const isIts = (present: ToolResultPart, runId: string | undefined): boolean => {
+    const taskId = taskOf(present)
+    // A run that was stopped says of its call that it was, and a client that sends one again may leave out whose it is.
+    return taskId === task.id || (taskId === undefined && runId === task.runId)
+  }
+  if (yield* core.threads.replaceOutcome(task.threadId, part, isIts)) return true
   // The run stores it with the step that made the call, and comes back here.
   if (acknowledged === "open") return false
   if (acknowledged === "stored") {

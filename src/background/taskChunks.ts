@@ -1,6 +1,7 @@
 /** What is told of a task: as chunks, and as the outcome of its call in a conversation. Pure. */
 import type { Of, ToolCall } from "../protocol/Chunk.js"
 import type { ToolResultOutput, ToolResultPart } from "../protocol/Message.js"
+import { isRecord } from "../protocol/safeJson.js"
 import type { Task, TaskStatus } from "../protocol/Task.js"
 import { isErrorValue } from "../tool/Tool.js"
 import * as ToolOutcome from "../tool/ToolOutcome.js"
@@ -98,6 +99,12 @@ const callOf = (task: Task): ToolCall => ({
 export const taskMetadata = (taskId: string, status: TaskStatus) => ({
   eddy: { backgroundTask: { taskId, status } }
 })
+
+/** The task that an outcome in a conversation belongs to; `undefined`: nobody has said. */
+export const taskOf = ({ providerOptions }: ToolResultPart): string | undefined => {
+  const metadata = providerOptions?.["eddy"]?.["backgroundTask"]
+  return isRecord(metadata) && typeof metadata["taskId"] === "string" ? metadata["taskId"] : undefined
+}
 
 const outputOf = (task: Task, told: ToolResultOutput | undefined): ToolResultOutput => {
   switch (task.status) {

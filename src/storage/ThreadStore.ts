@@ -136,8 +136,15 @@ export class ThreadStore extends Context.Tag("eddy/ThreadStore")<
     /**
      * Puts this outcome of a call in the place of the one that the newest tool message with such a call has, and leaves
      * everything else as it is, also what others change meanwhile. Whether there was one.
+     *
+     * `accepts` says which outcomes it may take the place of, and of which run's messages: providers use the id of a call
+     * again. Default: any.
      */
-    readonly replaceOutcome: (threadId: string, part: ToolResultPart) => Effect.Effect<boolean, StorageError>
+    readonly replaceOutcome: (
+      threadId: string,
+      part: ToolResultPart,
+      accepts?: (present: ToolResultPart, runId: string | undefined) => boolean
+    ) => Effect.Effect<boolean, StorageError>
   }
 >() {}
 
@@ -245,7 +252,7 @@ export const make = (driver: Encoded): Context.Tag.Service<ThreadStore> => ({
     const stored = yield* ask(operation, driver.messages(wellFormed(threadId), count))
     return yield* Either.all(stored.map(row => readMessage(operation, row)))
   }),
-  replaceOutcome: Effect.fnUntraced(function* (threadId, part) {
+  replaceOutcome: Effect.fnUntraced(function* (threadId, part, accepts = () => true) {
     const operation = "ThreadStore.replaceOutcome"
     const { readMessage, writeMessage } = yield* rows
     const id = wellFormed(threadId)
@@ -255,9 +262,11 @@ export const make = (driver: Encoded): Context.Tag.Service<ThreadStore> => ({
       const row = yield* ask(operation, driver.findTool(id, JSON.stringify(callId), before))
       if (Option.isNone(row)) return false
       const { message } = yield* readMessage(operation, row.value)
-      const replaced = withOutcome(message, { ...part, toolCallId: callId })
+      const replaced = withOutcome(message, { ...part, toolCallId: callId }, present =>
+        accepts(present, row.value.runId ?? undefined)
+      )
       if (replaced === undefined) {
-        // The text of the id stands somewhere else in this message.
+        // The text of the id stands somewhere else in this message, or it is the call of somebody else.
         before = row.value.sequence
         continue
       }
@@ -279,10 +288,16 @@ export const make = (driver: Encoded): Context.Tag.Service<ThreadStore> => ({
 /** Others may change a message meanwhile, but not for ever. */
 const mostTries = 100
 
-/** The message with another outcome of the call; `undefined` when it has none of it. */
-const withOutcome = (message: Message, part: ToolResultPart): Message | undefined => {
+/** The message with another outcome of the call; `undefined` when it has none of it that may be replaced. */
+const withOutcome = (
+  message: Message,
+  part: ToolResultPart,
+  accepts: (present: ToolResultPart) => boolean
+): Message | undefined => {
   if (message.role !== "tool") return undefined
-  const index = message.content.findIndex(({ toolCallId }) => toolCallId === part.toolCallId)
+  const index = message.content.findIndex(
+    present => present.toolCallId === part.toolCallId && accepts(present)
+  )
   if (index < 0) return undefined
   const content = [...message.content]
   content[index] = part

@@ -25,17 +25,19 @@ const messages = ({ threads }: Pick<Stores, "threads">) =>
   Effect.map(threads.messages("thread"), all => all.map(({ message }) => message))
 
 /** What a run stores with the step that made the call. */
-const acknowledge = ({ threads }: Pick<Stores, "threads">, id: string) =>
+const acknowledge = ({ threads }: Pick<Stores, "threads">, id: string, runId = "run") =>
   threads.append("thread", [
     {
-      id: `${id}-1`,
+      id: `${runId}-${id}-1`,
+      runId,
       message: {
         role: "assistant",
         content: [{ type: "tool-call", toolCallId: id, toolName: "look", input: {} }]
       }
     },
     {
-      id: `${id}-2`,
+      id: `${runId}-${id}-2`,
+      runId,
       message: {
         role: "tool",
         content: [
@@ -107,6 +109,25 @@ describe("a thread", () => {
       yield* task.stored
       yield* task.lost
       expect(yield* messages(process)).toHaveLength(2)
+    })
+  )
+
+  it.scoped("keeps what a later run has for the same id of a call", () =>
+    Effect.gen(function* () {
+      const process = yield* start()
+      yield* open(process)
+      const latch = yield* Effect.makeLatch()
+      const run = executor(() => Effect.as(latch.await, "done"))
+      const task = yield* dispatch(process, "a", run, inThread)
+      yield* acknowledge(process, "a")
+      yield* task.stored
+      yield* acknowledge(process, "a", "later")
+      yield* latch.open
+      yield* breathe
+      expect(yield* outcomes(process)).toEqual([
+        ["a", "done"],
+        ["a", "started"]
+      ])
     })
   )
 
