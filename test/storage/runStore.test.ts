@@ -1,11 +1,12 @@
 /** The store of runs: what its memory driver does as any driver must, and what holds whatever the driver does. */
 import { describe, expect, it } from "@effect/vitest"
-import { Cause, Effect, Exit, FastCheck, Layer, Option } from "effect"
+import { Effect, Exit, FastCheck, Layer, Option } from "effect"
 import * as memoryRuns from "../../src/storage/memoryRuns.js"
 import * as RunStore from "../../src/storage/RunStore.js"
 import * as RunStoreConformance from "../../src/storage/RunStoreConformance.js"
 import type { Encoded, RunRow } from "../../src/storage/runRows.js"
 import { brokenRunDrivers } from "./brokenRunDrivers.js"
+import { failingDrivers } from "./failingDrivers.js"
 
 const { cases } = RunStoreConformance
 
@@ -143,34 +144,7 @@ const failing = (effect: Effect.Effect<never, unknown>): Encoded => ({
 })
 
 describe("a driver that", () => {
-  it.effect.each([...names])("fails makes %s fail with a StorageError", name =>
-    Effect.gen(function* () {
-      const cause = new Error("password=secret")
-      const error = yield* Effect.flip(operations[name](RunStore.make(failing(Effect.fail(cause)))))
-      expect(error).toMatchObject({ _tag: "StorageError", operation: `RunStore.${name}` })
-      expect(error).toHaveProperty("cause", cause)
-      expect(JSON.stringify(error)).toContain(`RunStore.${name}`)
-      expect(JSON.stringify(error)).not.toContain("secret")
-    })
-  )
-
-  it.effect.each([...names])("dies makes %s die", name =>
-    Effect.gen(function* () {
-      const defect = new Error("a bug")
-      const exit = yield* Effect.exit(operations[name](RunStore.make(failing(Effect.die(defect)))))
-      expect(Exit.isFailure(exit) && Option.getOrUndefined(Cause.dieOption(exit.cause))).toBe(defect)
-    })
-  )
-
-  it.live.each([...names])("is interrupted is interrupted by %s", name =>
-    Effect.gen(function* () {
-      const asked = yield* Effect.makeLatch()
-      const left = yield* Effect.makeLatch()
-      const hanging = Effect.onInterrupt(Effect.zipRight(asked.open, Effect.never), () => left.open)
-      yield* Effect.raceFirst(operations[name](RunStore.make(failing(hanging))), asked.await)
-      yield* left.await
-    })
-  )
+  failingDrivers("RunStore", names, (name, answer) => operations[name](RunStore.make(failing(answer))))
 })
 
 describe("rows that cannot be read", () => {

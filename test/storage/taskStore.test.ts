@@ -1,12 +1,13 @@
 /** The store of tasks: what its memory driver does as any driver must, and what holds whatever the driver does. */
 import { describe, expect, it } from "@effect/vitest"
-import { Cause, Effect, Exit, Layer, Option } from "effect"
+import { Effect, Exit, Layer, Option } from "effect"
 import type { Task } from "../../src/protocol/Task.js"
 import * as memoryTasks from "../../src/storage/memoryTasks.js"
 import * as TaskStore from "../../src/storage/TaskStore.js"
 import * as TaskStoreConformance from "../../src/storage/TaskStoreConformance.js"
 import type { Encoded, TaskRow } from "../../src/storage/taskRows.js"
 import { brokenTaskDrivers } from "./brokenTaskDrivers.js"
+import { failingDrivers } from "./failingDrivers.js"
 
 const { cases } = TaskStoreConformance
 
@@ -197,34 +198,7 @@ const failing = (effect: Effect.Effect<never, unknown>): Encoded => ({
 })
 
 describe("a driver that", () => {
-  it.effect.each([...names])("fails makes %s fail with a StorageError", name =>
-    Effect.gen(function* () {
-      const cause = new Error("password=secret")
-      const error = yield* Effect.flip(operations[name](TaskStore.make(failing(Effect.fail(cause)))))
-      expect(error).toMatchObject({ _tag: "StorageError", operation: `TaskStore.${name}` })
-      expect(error).toHaveProperty("cause", cause)
-      expect(JSON.stringify(error)).toContain(`TaskStore.${name}`)
-      expect(JSON.stringify(error)).not.toContain("secret")
-    })
-  )
-
-  it.effect.each([...names])("dies makes %s die", name =>
-    Effect.gen(function* () {
-      const defect = new Error("a bug")
-      const exit = yield* Effect.exit(operations[name](TaskStore.make(failing(Effect.die(defect)))))
-      expect(Exit.isFailure(exit) && Option.getOrUndefined(Cause.dieOption(exit.cause))).toBe(defect)
-    })
-  )
-
-  it.live.each([...names])("is interrupted is interrupted by %s", name =>
-    Effect.gen(function* () {
-      const asked = yield* Effect.makeLatch()
-      const left = yield* Effect.makeLatch()
-      const hanging = Effect.onInterrupt(Effect.zipRight(asked.open, Effect.never), () => left.open)
-      yield* Effect.raceFirst(operations[name](TaskStore.make(failing(hanging))), asked.await)
-      yield* left.await
-    })
-  )
+  failingDrivers("TaskStore", names, (name, answer) => operations[name](TaskStore.make(failing(answer))))
 })
 
 describe("rows that cannot be read", () => {

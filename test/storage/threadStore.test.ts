@@ -4,10 +4,11 @@ import { runInNewContext } from "node:vm"
 import { describe, expect, it } from "@effect/vitest"
 import { type Message, ThreadStore } from "eddy"
 import { ThreadStoreConformance } from "eddy/testing"
-import { Cause, Effect, Exit, Layer, Option } from "effect"
+import { Effect, Exit, Layer, Option } from "effect"
 import * as memoryThreads from "../../src/storage/memoryThreads.js"
 import type { Encoded, MessageRow, NewMessageRow, ThreadRow } from "../../src/storage/threadRows.js"
 import { brokenDrivers } from "./brokenDrivers.js"
+import { failingDrivers } from "./failingDrivers.js"
 
 const { cases } = ThreadStoreConformance
 
@@ -211,34 +212,7 @@ const failing = (effect: Effect.Effect<never, unknown>): Encoded => ({
 })
 
 describe("a driver that", () => {
-  it.effect.each([...names])("fails makes %s fail with a StorageError", name =>
-    Effect.gen(function* () {
-      const cause = new Error("password=secret")
-      const error = yield* Effect.flip(operations[name](ThreadStore.make(failing(Effect.fail(cause)))))
-      expect(error).toMatchObject({ _tag: "StorageError", operation: `ThreadStore.${name}` })
-      expect(error).toHaveProperty("cause", cause)
-      expect(JSON.stringify(error)).toContain(`ThreadStore.${name}`)
-      expect(JSON.stringify(error)).not.toContain("secret")
-    })
-  )
-
-  it.effect.each([...names])("dies makes %s die", name =>
-    Effect.gen(function* () {
-      const defect = new Error("a bug")
-      const exit = yield* Effect.exit(operations[name](ThreadStore.make(failing(Effect.die(defect)))))
-      expect(Exit.isFailure(exit) && Option.getOrUndefined(Cause.dieOption(exit.cause))).toBe(defect)
-    })
-  )
-
-  it.live.each([...names])("is interrupted is interrupted by %s", name =>
-    Effect.gen(function* () {
-      const asked = yield* Effect.makeLatch()
-      const left = yield* Effect.makeLatch()
-      const hanging = Effect.onInterrupt(Effect.zipRight(asked.open, Effect.never), () => left.open)
-      yield* Effect.raceFirst(operations[name](ThreadStore.make(failing(hanging))), asked.await)
-      yield* left.await
-    })
-  )
+  failingDrivers("ThreadStore", names, (name, answer) => operations[name](ThreadStore.make(failing(answer))))
 
   it.effect("fails once loses nothing of the store", () =>
     Effect.gen(function* () {
