@@ -27,6 +27,7 @@ import {
   idling,
   idlingIn,
   namedIn,
+  setUp,
   textsOf
 } from "./untilIdleKit.js"
 
@@ -35,13 +36,6 @@ const { reply } = ScriptedModel
 const memory = { thread: "t1", resource: "u1" } as const
 
 await loadEverything()
-
-/** Calls of `work`, and what the model says after each outcome. */
-const setUp = (turns: ReadonlyArray<ScriptedModel.Turn>) => {
-  const work = gated("work")
-  const model = ScriptedModel.make(turns)
-  return { work, model, agent: agentOf(model, [work.tool]) }
-}
 
 const two = calls(callOf("c1", "work", 1), callOf("c2", "work", 2))
 

@@ -8,7 +8,6 @@ import { callOf, calls, gated, loadEverything, managed, outputIn, pass, tasks } 
 import { failing, only, settle, types } from "./kit.js"
 import { messagesOf } from "./memoryKit.js"
 import {
-  agentOf,
   counted,
   expectClosed,
   expectNothingLeft,
@@ -18,6 +17,7 @@ import {
   idling,
   idlingIn,
   type Opened,
+  setUp,
   textsOf
 } from "./untilIdleKit.js"
 
@@ -26,12 +26,6 @@ const { hang, reply, text } = ScriptedModel
 const memory = { thread: "t1", resource: "u1" } as const
 
 await loadEverything()
-
-const setUp = (turns: ReadonlyArray<ScriptedModel.Turn>) => {
-  const work = gated("work")
-  const model = ScriptedModel.make(turns)
-  return { work, model, agent: agentOf(model, [work.tool]) }
-}
 
 const two = calls(callOf("c1", "work", 1), callOf("c2", "work", 2))
 

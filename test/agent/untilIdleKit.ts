@@ -1,11 +1,12 @@
 /** What the tests of until-idle streams share: streams that are looked at while they are open, and what is left of them. */
 import { getEventListeners } from "node:events"
 import { Agent, type Chunk, type LanguageModel, type Message, type RunOptions, type Tool } from "eddy"
+import { ScriptedModel } from "eddy/testing"
 import { Cause, Context, Effect, Exit, Fiber, Layer, Stream, Supervisor } from "effect"
 import { expect } from "vitest"
 import { TaskManager } from "../../src/background/TaskManager.js"
 import { expectGrammar } from "../support/grammar.js"
-import { notesIn } from "./backgroundKit.js"
+import { gated, notesIn } from "./backgroundKit.js"
 import { only, settle, types } from "./kit.js"
 
 /** A stream that is being read, and what it has told so far. */
@@ -50,6 +51,13 @@ export const agentOf = <const Tools extends ReadonlyArray<Tool.Any>>(
   tools: Tools,
   id = "worker"
 ) => Agent.make({ id, model, instructions: "Be brief.", tools })
+
+/** Calls of `work`, and what the model says after each outcome. */
+export const setUp = (turns: ReadonlyArray<ScriptedModel.Turn>, id?: string) => {
+  const work = gated("work")
+  const model = ScriptedModel.make(turns)
+  return { work, model, agent: agentOf(model, [work.tool], id) }
+}
 
 /** An open until-idle stream. */
 export const idling = <R>(agent: Agent.Agent<R>, options: RunOptions<[], undefined> = {}) =>

@@ -4,17 +4,11 @@ import { Agent, type RunOptions, Tool } from "eddy"
 import { ScriptedModel } from "eddy/testing"
 import { Effect, Schema } from "effect"
 import { callOf, calls, gated, loadEverything, managed } from "./backgroundKit.js"
-import { agentOf, expectClosed, expectOpen, failureOf, idling, textsOf } from "./untilIdleKit.js"
+import { expectClosed, expectOpen, failureOf, idling, setUp, textsOf } from "./untilIdleKit.js"
 
 const { reply } = ScriptedModel
 
 await loadEverything()
-
-const setUp = (turns: ReadonlyArray<ScriptedModel.Turn>) => {
-  const work = gated("work")
-  const model = ScriptedModel.make(turns)
-  return { work, model, agent: agentOf(model, [work.tool]) }
-}
 
 const two = calls(callOf("c1", "work", 1), callOf("c2", "work", 2))
 

@@ -5,20 +5,22 @@ import { ScriptedModel } from "eddy/testing"
 import { Effect, Schema } from "effect"
 import { callOf, calls, gated, heard, loadEverything, managed } from "./backgroundKit.js"
 import { chunksOf } from "./kit.js"
-import { agentOf, eventsOf, expectClosed, expectOpen, idling, idlingIn, textsOf } from "./untilIdleKit.js"
+import {
+  agentOf,
+  eventsOf,
+  expectClosed,
+  expectOpen,
+  idling,
+  idlingIn,
+  setUp,
+  textsOf
+} from "./untilIdleKit.js"
 
 const { reply } = ScriptedModel
 
 const memory = { thread: "t1", resource: "u1" } as const
 
 await loadEverything()
-
-/** Calls of `work`, and what the model says after each outcome. */
-const setUp = (turns: ReadonlyArray<ScriptedModel.Turn>) => {
-  const work = gated("work")
-  const model = ScriptedModel.make(turns)
-  return { work, model, agent: agentOf(model, [work.tool]) }
-}
 
 describe("whose chunks", () => {
   it.effect("are told: never those of another user, thread or agent", () =>

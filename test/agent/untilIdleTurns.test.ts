@@ -16,20 +16,13 @@ import {
 } from "./backgroundKit.js"
 import { chunksOf, only, settle } from "./kit.js"
 import { messagesOf, rolesOf, textIn } from "./memoryKit.js"
-import { agentOf, expectClosed, idling, idlingIn } from "./untilIdleKit.js"
+import { expectClosed, idling, idlingIn, setUp } from "./untilIdleKit.js"
 
 const { reply } = ScriptedModel
 
 const memory = { thread: "t1", resource: "u1" } as const
 
 await loadEverything()
-
-/** Calls of `work`, and what the model says after each outcome. */
-const setUp = (turns: ReadonlyArray<ScriptedModel.Turn>) => {
-  const work = gated("work")
-  const model = ScriptedModel.make(turns)
-  return { work, model, agent: agentOf(model, [work.tool]) }
-}
 
 describe("the prompt of a continuation", () => {
   it.effect("is the thread and one system message, which nobody stores", () =>

@@ -3,11 +3,10 @@ import { describe, expect, it } from "@effect/vitest"
 import { Agent, BackgroundTasks } from "eddy"
 import { ScriptedModel } from "eddy/testing"
 import { Deferred, Effect, Exit } from "effect"
-import { callOf, calls, gated, loadEverything, managed, outputIn, pass, tasks } from "./backgroundKit.js"
+import { callOf, calls, loadEverything, managed, outputIn, pass, tasks } from "./backgroundKit.js"
 import { only, read, settle } from "./kit.js"
 import { messagesOf } from "./memoryKit.js"
 import {
-  agentOf,
   counted,
   expectClosed,
   expectNothingLeft,
@@ -16,6 +15,7 @@ import {
   idling,
   idlingIn,
   namedIn,
+  setUp,
   textsOf
 } from "./untilIdleKit.js"
 
@@ -24,12 +24,6 @@ const { reply } = ScriptedModel
 const memory = { thread: "t1", resource: "u1" } as const
 
 await loadEverything()
-
-const setUp = (turns: ReadonlyArray<ScriptedModel.Turn>, id?: string) => {
-  const work = gated("work")
-  const model = ScriptedModel.make(turns)
-  return { work, model, agent: agentOf(model, [work.tool], id) }
-}
 
 const one = calls(callOf("c1", "work", 1))
 const two = calls(callOf("c1", "work", 1), callOf("c2", "work", 2))
