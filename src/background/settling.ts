@@ -73,7 +73,7 @@ const tellThread = Effect.fnUntraced(function* (core: Core, entry: Entry) {
   // The run may store it while this is asked.
   const { acknowledged } = entry
   const isIts = (present: ToolResultPart, runId: string | undefined): boolean => {
-    const taskId = taskOf(present)
+    const taskId = taskOf(present)?.taskId
     // A run that was stopped says of its call that it was, and a client that sends one again may leave out whose it is.
     return taskId === task.id || (taskId === undefined && runId === task.runId)
   }

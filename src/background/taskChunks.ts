@@ -100,10 +100,14 @@ export const taskMetadata = (taskId: string, status: TaskStatus) => ({
   eddy: { backgroundTask: { taskId, status } }
 })
 
-/** The task that an outcome in a conversation belongs to; `undefined`: nobody has said. */
-export const taskOf = ({ providerOptions }: ToolResultPart): string | undefined => {
+/** What an outcome in a conversation says of its task; `undefined`: nothing. */
+export const taskOf = ({
+  providerOptions
+}: ToolResultPart): { readonly taskId: string; readonly status: unknown } | undefined => {
   const metadata = providerOptions?.["eddy"]?.["backgroundTask"]
-  return isRecord(metadata) && typeof metadata["taskId"] === "string" ? metadata["taskId"] : undefined
+  if (!isRecord(metadata)) return undefined
+  const { status, taskId } = metadata
+  return typeof taskId === "string" ? { taskId, status } : undefined
 }
 
 const outputOf = (task: Task, told: ToolResultOutput | undefined): ToolResultOutput => {

@@ -5,14 +5,13 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import type { Happening } from "../../background/hub.js"
-import { outcomePart } from "../../background/taskChunks.js"
+import { outcomePart, taskOf } from "../../background/taskChunks.js"
 import * as UntilIdle from "../../background/UntilIdle.js"
 import type { Chunk, Of } from "../../protocol/Chunk.js"
 import type { Input } from "../../protocol/Conversation.js"
 import type { AgentError } from "../../protocol/Errors.js"
 import { IdGenerator } from "../../protocol/Id.js"
 import type { Message, ToolResultPart } from "../../protocol/Message.js"
-import { isRecord } from "../../protocol/safeJson.js"
 import { isSettled, statuses, type Task } from "../../protocol/Task.js"
 import * as Usage from "../../protocol/tokens.js"
 import { ThreadStore } from "../../storage/ThreadStore.js"
@@ -90,12 +89,9 @@ const halting = (control: RunControl): Effect.Effect<void> =>
   })
 
 /** The task that an outcome belongs to, when that has settled. */
-const settledTask = ({ providerOptions }: ToolResultPart): string | undefined => {
-  const metadata = providerOptions?.["eddy"]?.["backgroundTask"]
-  if (!isRecord(metadata)) return undefined
-  const { status, taskId } = metadata
-  const isOver = statuses.some(known => known === status && isSettled(known))
-  return isOver && typeof taskId === "string" ? taskId : undefined
+const settledTask = (part: ToolResultPart): string | undefined => {
+  const told = taskOf(part)
+  return statuses.some(known => known === told?.status && isSettled(known)) ? told?.taskId : undefined
 }
 
 /** What the runs of one stream have said, with the outcomes that came since. */
