@@ -75,6 +75,8 @@ export {
   InvalidToolOutput,
   ModelError,
   RunAborted,
+  RunBlocked,
+  RunSuspended,
   RunTimedOut,
   StorageError,
   TaskExecutorNotFound,

@@ -223,6 +223,7 @@ export const prepare = Effect.fnUntraced(function* <
       turn === undefined || turn.settled.length === 0
         ? undefined
         : { message: settledMessage(turn.settled), after: 0 },
+    feedback: [],
     rememberCutOff: undefined,
     nested: [...(turn?.answered.take(turn.settled.map(({ id }) => id)) ?? [])],
     caller,

@@ -1,8 +1,9 @@
 /** An agent as a tool of another one. */
 import * as Effect from "effect/Effect"
 import { inherited } from "../background/resolution.js"
+import { blockedBy, suspendedBy } from "../output/RunFold.js"
 import type { Chunk } from "../protocol/Chunk.js"
-import { RunAborted } from "../protocol/Errors.js"
+import { type AgentError, RunAborted, type RunBlocked, type RunSuspended } from "../protocol/Errors.js"
 import * as Tool from "../tool/Tool.js"
 import { Caller, type CallerInfo } from "./caller.js"
 import type { Agent } from "./definition.js"
@@ -44,10 +45,23 @@ const tellAll = (caller: CallerInfo, chunks: ReadonlyArray<Chunk>): void => {
   for (const chunk of chunks) caller.tell(chunk)
 }
 
-const outcome = <R>(run: Run<R>, end: RunEnd) =>
-  end._tag === "Success"
-    ? Effect.succeed({ text: run.fold.snapshot().text })
-    : Effect.fail(end._tag === "Failure" ? end.error : new RunAborted({ message: end.error.message }))
+const outcome = <R>(
+  run: Run<R>,
+  end: RunEnd
+): Effect.Effect<{ readonly text: string }, AgentError | RunBlocked | RunSuspended> => {
+  switch (end._tag) {
+    case "Success":
+      return Effect.succeed({ text: run.fold.snapshot().text })
+    case "Failure":
+      return Effect.fail(end.error)
+    case "Aborted":
+      return Effect.fail(new RunAborted({ message: end.error.message }))
+    case "Tripwire":
+      return Effect.fail(blockedBy(end.tripwire))
+    case "Suspended":
+      return Effect.fail(suspendedBy(run.runId))
+  }
+}
 
 /**
  * An agent as a tool: the other agent's model calls it with a `prompt`, every chunk of its run comes as a `tool-output` of

@@ -8,7 +8,7 @@
  * @since 0.1.0
  */
 import type { Chunk, Of, RequestInfo, ToolCall, ToolResult, Warning } from "../protocol/Chunk.js"
-import { RunAborted } from "../protocol/Errors.js"
+import { RunAborted, RunBlocked, RunSuspended } from "../protocol/Errors.js"
 import type { FinishReason } from "../protocol/FinishReason.js"
 import { messageOf, type ProviderMetadata } from "../protocol/safeJson.js"
 import * as Usage from "../protocol/tokens.js"
@@ -68,6 +68,21 @@ const abortMessage = (reason: unknown): string =>
 /** The error of a run that was aborted for this reason. @since 0.1.0 @category constructors */
 export const abortedBy = (reason: unknown): RunAborted =>
   new RunAborted({ message: abortMessage(reason), cause: reason })
+
+/** The error of what a run should have given that a processor stopped. @since 0.1.0 @category constructors */
+export const blockedBy = ({ processorId, reason }: Tripwire): RunBlocked =>
+  new RunBlocked({
+    reason,
+    processorId,
+    message: `The run was stopped by ${processorId === undefined ? "a processor" : `processor "${processorId}"`}: ${reason}`
+  })
+
+/** The error of what a run should have given that waits for a decision. @since 0.1.0 @category constructors */
+export const suspendedBy = (runId: string): RunSuspended =>
+  new RunSuspended({
+    runId,
+    message: `Run "${runId}" waits for a decision about its calls. Resume it with resumeStream, approveToolCall or declineToolCall.`
+  })
 
 /** An `Error` for whatever stood in an `error` chunk. @since 0.1.0 @category conversions */
 export const toError = (cause: unknown): Error =>

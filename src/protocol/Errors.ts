@@ -110,6 +110,31 @@ export class RunAborted extends tagged("RunAborted")<{
   readonly cause?: unknown
 }> {}
 
+/**
+ * A processor stopped the run (`tripwire`), so that it has nothing to give: what asks for a structured value, or called the
+ * agent as a tool, is told so. `processorId` names the processor, `reason` is its word.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class RunBlocked extends tagged("RunBlocked")<{
+  readonly reason: string
+  readonly processorId?: string | undefined
+  readonly message: string
+}> {}
+
+/**
+ * The run waits for somebody to decide about its calls, so that it has nothing to give yet. Resume it, and ask what that
+ * gives.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class RunSuspended extends tagged("RunSuspended")<{
+  readonly runId: string
+  readonly message: string
+}> {}
+
 /** The model called a tool that this step does not offer. Told to the model; the run goes on. @since 0.1.0 @category errors */
 export class ToolNotFound extends tagged("ToolNotFound")<{
   readonly toolName: string

@@ -2,8 +2,9 @@
 import * as Effect from "effect/Effect"
 import type { Chunk } from "../../protocol/Chunk.js"
 import type { RunEnd } from "./ending.js"
-import { mustWait, type State, start, transition } from "./loop.js"
+import { transition } from "./loop.js"
 import type { Run } from "./run.js"
+import { mustWait, type State, start } from "./state.js"
 
 /** What a run tells next, and the state it is in then. */
 export const advance = <R>(

@@ -1,5 +1,6 @@
 /** How steps and runs end: the chunks that say so. Pure. */
 import type { Answer } from "../../model/Answer.js"
+import type { Tripwire } from "../../output/FullOutput.js"
 import type { Chunk, Of } from "../../protocol/Chunk.js"
 import { toUIMessage } from "../../protocol/Conversation.js"
 import { settle } from "../../protocol/conversationPairs.js"
@@ -24,6 +25,13 @@ export type RunEnd =
       readonly reason: unknown
       readonly answer: Answer | undefined
     }
+  /** A processor stopped it. What the step said is in no value, and in no thread. */
+  | { readonly _tag: "Tripwire"; readonly tripwire: Tripwire; readonly answer: Answer | undefined }
+  /** It waits for somebody to decide about calls. */
+  | { readonly _tag: "Suspended"; readonly suspensions: ReadonlyArray<Suspension>; readonly answer: Answer }
+
+/** A call that waits for somebody. */
+export type Suspension = Of<"tool-call-approval"> | Of<"tool-call-suspended">
 
 /**
  * The reason of a step, from what the answer holds. Calls that this side answers make it `tool-calls`, whatever the
@@ -90,6 +98,10 @@ const endResult = (end: RunEnd): StepResult => {
       return { reason: "error", isContinued: false }
     case "Aborted":
       return { reason: "aborted", isContinued: false }
+    case "Tripwire":
+      return { reason: "tripwire", isContinued: false }
+    case "Suspended":
+      return { reason: "suspended", isContinued: false }
   }
 }
 
@@ -109,6 +121,10 @@ const cause = <R>(run: Run<R>, end: RunEnd): ReadonlyArray<Chunk> => {
           payload: end.reason === undefined ? {} : { reason: end.reason }
         }
       ]
+    case "Tripwire":
+      return [{ type: "tripwire", runId, from: "AGENT", payload: end.tripwire }]
+    case "Suspended":
+      return end.suspensions
   }
 }
 
@@ -120,7 +136,7 @@ const isUser = (message: Message): boolean => message.role === "user"
  */
 export const runFinish = <R>(run: Run<R>, end: RunEnd): ReadonlyArray<Chunk> => {
   const said = run.fold.snapshot()
-  const cutOff = end._tag === "Success" ? undefined : end.answer
+  const cutOff = end._tag === "Failure" || end._tag === "Aborted" ? end.answer : undefined
   // Of a run that was cut off nobody tells the results that a provider still owes.
   const added = end._tag === "Success" ? run.added : settle(run.added)
   const all = [...run.input.filter(message => message.role !== "system"), ...added]

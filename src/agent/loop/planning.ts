@@ -19,7 +19,7 @@ import {
 } from "../checkOptions.js"
 import type { PrepareStep, StepChanges } from "../RunOptions.js"
 import type { ModelChoice } from "./retrying.js"
-import type { Run } from "./run.js"
+import type { Note, Run } from "./run.js"
 
 /** What one step asks. */
 export interface StepPlan<R> {
@@ -63,11 +63,22 @@ const firstOf = <R>(
   return withPrompt(instructions, run.tasks.offer(tools, definitions).prompt)
 }
 
+/** What nobody has said, in the order of its places. */
+const notesOf = <R>({ feedback, note }: Run<R>): ReadonlyArray<Note> => {
+  if (note === undefined) return feedback
+  return [...feedback, note].sort((left, right) => left.after - right.after)
+}
+
 /** A conversation, with what has happened since the model answered where it happened: it is no word of anybody's. */
-const withNote = <R>({ added, note }: Run<R>, told: ReadonlyArray<Message>): ReadonlyArray<Message> => {
-  if (note === undefined) return told
-  const place = Math.max(0, told.length - added.length + note.after)
-  return [...told.slice(0, place), note.message, ...told.slice(place)]
+const withNotes = <R>(run: Run<R>, told: ReadonlyArray<Message>): ReadonlyArray<Message> => {
+  const notes = notesOf(run)
+  if (notes.length === 0) return told
+  const before = told.length - run.added.length
+  const places = notes.map(({ after }) => Math.max(0, before + after))
+  return [
+    ...notes.flatMap(({ message }, index) => [...told.slice(places[index - 1] ?? 0, places[index]), message]),
+    ...told.slice(places.at(-1))
+  ]
 }
 
 /** The tools of a step, as its model is told of them. */
@@ -83,7 +94,7 @@ export const basePlan = <R>(run: Run<R>): StepPlan<R> => {
   return {
     models: run.models,
     messages: firstOf(run, run.instructions, run.tools, run.definitions).concat(
-      withNote(run, run.input.concat(run.added))
+      withNotes(run, run.input.concat(run.added))
     ),
     tools: run.tools,
     definitions: offered(run, run.tools, run.definitions),
@@ -111,9 +122,9 @@ const messagesOf = Effect.fnUntraced(function* <R>(
   const first = firstOf(run, said, tools, definitions)
   const told = [...run.input, ...run.added]
   const isSame = messages === undefined || isOurs(messages, told)
-  if (isSame) return [...first, ...withNote(run, messages ?? told)]
+  if (isSame) return [...first, ...withNotes(run, messages ?? told)]
   const others: ReadonlyArray<Message> = yield* fromInput(messages)
-  return run.note === undefined ? [...first, ...others] : [...first, ...others, run.note.message]
+  return [...first, ...others, ...notesOf(run).map(({ message }) => message)]
 })
 
 const toolsOf = <R>(

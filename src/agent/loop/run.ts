@@ -55,6 +55,12 @@ export class RunControl {
   }
 }
 
+/** A message of nobody's, behind so many of those that the run has added. */
+export interface Note {
+  readonly message: Message
+  readonly after: number
+}
+
 /** A run in progress. */
 export interface Run<in out R> {
   readonly runId: string
@@ -85,7 +91,9 @@ export interface Run<in out R> {
   /** Its calls in the background; `undefined`: none can be. */
   readonly tasks: RunTasks<R> | undefined
   /** What the model is told of tasks that have settled, behind so many of the messages that the run has added. Nobody stores it. */
-  note: { readonly message: Message; readonly after: number } | undefined
+  note: Note | undefined
+  /** What the run itself tells the model about what it has said: likewise, and for every step that follows. */
+  readonly feedback: Array<Note>
   /** Adds what is being said to `added`, as something that was cut off; `undefined` when nothing is. */
   rememberCutOff: (() => void) | undefined
   /** What runs that this step has started have used so far. */

@@ -6,8 +6,8 @@ import * as Stream from "effect/Stream"
 import type { Chunk } from "../../protocol/Chunk.js"
 import type { AgentError } from "../../protocol/Errors.js"
 import { advance } from "./driving.js"
-import { type State, start } from "./loop.js"
 import type { Run } from "./run.js"
+import { type State, start } from "./state.js"
 
 /**
  * The stream of one run; it can be run once. A run that failed ends, after its `finish`, with its error; one that was

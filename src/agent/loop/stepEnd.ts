@@ -1,0 +1,153 @@
+/** How a step ends, and what follows it: another one, or the end of the run. */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { Answer } from "../../model/Answer.js"
+import type { AgentError } from "../../protocol/Errors.js"
+import type { StopCondition } from "../RunOptions.js"
+import { answerable, oneSettled, remaining } from "../tasks/finishing.js"
+import { startProgress } from "../tasks/progress.js"
+import { settledMessage } from "../tasks/settled.js"
+import { storeAdded } from "../thread.js"
+import type { Asked } from "./asking.js"
+import { type StoppedBy, stepFinish, stepReason, stepResult } from "./ending.js"
+import type { Execution } from "./execution.js"
+import type { Run } from "./run.js"
+import type { State } from "./state.js"
+import { cutOff, failed, failedWith, remember, stoppedEnd, storeFailure, storing } from "./stopping.js"
+import { waitFor } from "./waiting.js"
+
+/** Every call of a step has its outcome. */
+export const stepEnds = <R>(run: Run<R>, answer: Answer, execution: Execution<R>): State<R> => {
+  remember(run, answer, execution, true)
+  const { thread } = run
+  if (thread === undefined) return stepStored(run, answer, execution)
+  return waitFor(
+    run,
+    storeAdded(run, thread),
+    exit => {
+      if (Exit.isSuccess(exit)) return stepStored(run, answer, execution)
+      endClientCalls(run, execution, storeFailure(Cause.squash(exit.cause)))
+      lastStep(run, answer, undefined)
+      return failedWith(exit.cause, undefined)
+    },
+    () => {
+      endClientCalls(run, execution, stoppedEnd(run, undefined).error)
+      return haltedAfter(run, answer)
+    }
+  )
+}
+
+/** Calls that were left to the client have an outcome after all: a run that does not end by itself asks nobody. */
+const endClientCalls = <R>(run: Run<R>, execution: Execution<R>, error: AgentError): void => {
+  if (!execution.hasClientCalls) return
+  execution.cutOff(() => error)
+  const outcomes = execution.toMessage()
+  if (outcomes === undefined) return
+  if (run.added.at(-1)?.role === "tool") run.added.pop()
+  if (run.thread !== undefined) run.thread.stored = Math.min(run.thread.stored, run.added.length)
+  run.added.push(outcomes)
+  run.tasks?.tell(run.added)
+}
+
+const stepStored = <R>(run: Run<R>, answer: Answer, execution: Execution<R>): State<R> => {
+  if (stepReason(answer) !== "tool-calls") return finishing(run, answer)
+  if (execution.hasClientCalls) return lastStep(run, answer, "client-tool")
+  return isLastAllowed(run) ? lastStep(run, answer, "max-steps") : goingOn(run, answer)
+}
+
+/** A step that wants to go on. */
+const goingOn = <R>(run: Run<R>, answer: Answer): State<R> =>
+  run.settings.stopWhen.length === 0 ? nextStep(run, answer) : decide(run, answer)
+
+const isLastAllowed = <R>(run: Run<R>): boolean => run.fold.finishedSteps.length + 1 >= run.settings.maxSteps
+
+/** The model has said its last word. Tasks that the run waits for are answered by one more step when they settle. */
+const finishing = <R>(run: Run<R>, answer: Answer): State<R> => {
+  const { tasks } = run
+  const isCut = stepReason(answer) !== "stop"
+  // An until-idle stream goes on by itself.
+  if (tasks === undefined || tasks.answered !== undefined || isCut || isLastAllowed(run)) {
+    return lastStep(run, answer, undefined)
+  }
+  const settled = answerable(tasks)
+  if (settled.length > 0) {
+    const message = settledMessage(settled.map(({ dispatched }) => dispatched.task()))
+    run.note = { message, after: run.added.length }
+    return goingOn(run, answer)
+  }
+  const milliseconds = remaining(run, tasks)
+  if (milliseconds === 0) return lastStep(run, answer, undefined)
+  // Waiting is no part of the step.
+  run.stopStepTimer()
+  return waitFor(
+    run,
+    oneSettled(tasks, milliseconds),
+    () => finishing(run, answer),
+    () => haltedAfter(run, answer)
+  )
+}
+
+const lastStep = <R>(run: Run<R>, answer: Answer, stoppedBy: StoppedBy | undefined): State<R> => {
+  const result = stepResult(answer, false, stoppedBy)
+  tellStep(run, stepFinish(run, answer, result))
+  return { _tag: "Ending", end: { _tag: "Success", result, answer } }
+}
+
+const nextStep = <R>(run: Run<R>, answer: Answer): State<R> => {
+  tellStep(run, stepFinish(run, answer, stepResult(answer, run.control.halted === undefined, undefined)))
+  return { _tag: "Asking" }
+}
+
+const tellStep = <R>(run: Run<R>, chunk: ReturnType<typeof stepFinish>): void => {
+  run.emit(chunk)
+  run.nested = []
+  startProgress(run)
+}
+
+/** Asks the stop conditions. They may take their time, and an abort does not wait for them. */
+const decide = <R>(run: Run<R>, answer: Answer): State<R> => {
+  const steps = [...run.fold.finishedSteps, stepSoFar(run, answer)]
+  return waitFor(
+    run,
+    Effect.suspend(() => firstTrue(run.settings.stopWhen, { steps })),
+    exit => {
+      if (Exit.isSuccess(exit)) return exit.value ? lastStep(run, answer, "stop-when") : nextStep(run, answer)
+      lastStep(run, answer, undefined)
+      return failedWith(exit.cause, "stopWhen")
+    },
+    () => haltedAfter(run, answer)
+  )
+}
+
+const stepSoFar = <R>(run: Run<R>, answer: Answer) =>
+  run.fold.stepOf(stepFinish(run, answer, stepResult(answer, true, undefined)).payload)
+
+const firstTrue = Effect.fnUntraced(function* (
+  conditions: ReadonlyArray<StopCondition>,
+  state: Parameters<StopCondition>[0]
+) {
+  for (const condition of conditions) {
+    const verdict = condition(state)
+    if (Effect.isEffect(verdict) ? yield* verdict : verdict) return true
+  }
+  return false
+})
+
+/**
+ * A run that is stopped in a step. A step whose model had answered has a finish; one that was cut off in the answer has
+ * none. An answer that took too long has failed, and is not remembered.
+ */
+export const halted = <R>(run: Run<R>, asked: Asked, begun: Execution<R> | undefined): State<R> => {
+  const end = stoppedEnd(run, begun === undefined ? asked.answer : undefined)
+  if (end._tag === "Failure" && begun === undefined) return failed(run, asked, end.error)
+  cutOff(run, asked, begun, end.error)
+  if (begun !== undefined) lastStep(run, asked.answer, undefined)
+  return storing(run, end)
+}
+
+/** A run that is stopped after the outcomes of a step. */
+export const haltedAfter = <R>(run: Run<R>, answer: Answer): State<R> => {
+  lastStep(run, answer, undefined)
+  return storing(run, stoppedEnd(run, undefined))
+}

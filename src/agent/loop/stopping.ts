@@ -1,0 +1,121 @@
+/** How a run comes to its end before it has ended by itself, and what is told and stored of it then. */
+import * as Cause from "effect/Cause"
+import type { Answer } from "../../model/Answer.js"
+import { abortedBy } from "../../output/RunFold.js"
+import {
+  type AgentError,
+  InvalidConfiguration,
+  InvalidMessage,
+  isAgentError,
+  StorageError
+} from "../../protocol/Errors.js"
+import { messageOf } from "../../protocol/safeJson.js"
+import { storeLast } from "../thread.js"
+import type { Asked } from "./asking.js"
+import { type RunEnd, runFinish } from "./ending.js"
+import { Execution } from "./execution.js"
+import type { Run } from "./run.js"
+import type { State } from "./state.js"
+import { waitToEnd } from "./waiting.js"
+
+/** Adds what a step said to the conversation. */
+export const remember = <R>(
+  run: Run<R>,
+  answer: Answer,
+  execution: Execution<R>,
+  isComplete: boolean
+): void => {
+  run.rememberCutOff = undefined
+  for (const message of [answer.toMessage(isComplete), execution.toMessage()]) {
+    if (message !== undefined) run.added.push(message)
+  }
+  // A task may be done before its step is.
+  run.tasks?.tell(run.added)
+}
+
+/** A run that fails between two answers. What is the caller's own function has failed the run by `option`. */
+export const failedWith = <R>(
+  cause: Cause.Cause<unknown>,
+  option: "prepareStep" | "stopWhen" | undefined
+): State<R> => {
+  const thrown = Cause.squash(cause)
+  const error = option === undefined ? storeFailure(thrown) : optionFailure(option, thrown)
+  return { _tag: "Ending", end: { _tag: "Failure", error, answer: undefined } }
+}
+
+export const storeFailure = (thrown: unknown): AgentError =>
+  isAgentError(thrown)
+    ? thrown
+    : new StorageError({ operation: "ThreadStore", message: "The store of threads failed.", cause: thrown })
+
+const optionFailure = (field: string, thrown: unknown): AgentError =>
+  thrown instanceof InvalidConfiguration || thrown instanceof InvalidMessage
+    ? thrown
+    : new InvalidConfiguration({ field, message: `\`${field}\` failed: ${messageOf(thrown)}` })
+
+/** Tells of an answer that has said nothing no more than that it began. */
+const tellBeginning = ({ answer, holding }: Asked): void => {
+  answer.begin()
+  holding.releaseFacts()
+}
+
+/** A call that came to nothing: of its answer nothing goes into the conversation. */
+export const failed = <R>(run: Run<R>, asked: Asked, error: AgentError): State<R> => {
+  const { answer, holding } = asked
+  run.rememberCutOff = undefined
+  if (holding.isShown) {
+    answer.close(false)
+    new Execution(run, answer.calls, [], run.tools).cutOff(() => error)
+  } else {
+    tellBeginning(asked)
+  }
+  return { _tag: "Ending", end: { _tag: "Failure", error, answer } }
+}
+
+type Stopped = Extract<RunEnd, { readonly error: AgentError }>
+
+export const stoppedEnd = <R>(run: Run<R>, answer: Answer | undefined): Stopped => {
+  const { halted: halt } = run.control
+  if (halt?._tag === "TimedOut") return { _tag: "Failure", error: halt.error, answer }
+  const { reason } = halt ?? {}
+  return { _tag: "Aborted", error: abortedBy(reason), reason, answer }
+}
+
+/** Ends what an answer and its tools have left open, and adds what was said to the conversation. */
+export const cutOff = <R>(
+  run: Run<R>,
+  asked: Asked,
+  begun: Execution<R> | undefined,
+  error: AgentError
+): void => {
+  const { answer, holding } = asked
+  if (begun === undefined && !holding.isShown) {
+    tellBeginning(asked)
+    run.rememberCutOff = undefined
+    return
+  }
+  if (begun === undefined) answer.close(false)
+  const execution = begun ?? new Execution(run, answer.calls, [], run.tools)
+  execution.cutOff(() => error)
+  remember(run, answer, execution, begun !== undefined)
+}
+
+/** A run that is stopped between two steps. */
+export const haltedBetween = <R>(run: Run<R>): State<R> => storing(run, stoppedEnd(run, undefined))
+
+/** What was said last goes into the thread before the run says that it is over. */
+export const storing = <R>(run: Run<R>, end: RunEnd): State<R> => {
+  const ending: State<R> = { _tag: "Ending", end }
+  const { thread } = run
+  return thread === undefined || thread.stored === run.added.length
+    ? ending
+    : waitToEnd(run, storeLast(run), () => ending)
+}
+
+export const ended = <R>(run: Run<R>, end: RunEnd): State<R> => {
+  run.stopStepTimer()
+  run.tasks?.tell(run.added)
+  for (const chunk of runFinish(run, end)) run.emit(chunk)
+  run.isOver = true
+  return { _tag: "Ended", end }
+}
