@@ -80,7 +80,9 @@ describe("the archive", () => {
         file.replace(/^src\/(.*)\.ts$/, `dist/$1${extension}`)
       )
     )
-    const documents = ["CHANGELOG.md", "LICENSE", "README.md", "package.json", "src/background/README.md"]
+    const rooms = files.filter(file => /^src\/\w+\/README\.md$/.test(file))
+    const documents = ["CHANGELOG.md", "LICENSE", "README.md", "package.json", ...rooms]
+    expect(rooms.length).toBeGreaterThan(3)
     expect(sources.length).toBeGreaterThan(50)
     expect([...files].sort()).toEqual([...documents, ...built, ...sources].sort())
   })
