@@ -132,9 +132,11 @@ describe("an agent", () => {
       Effect.Effect<ModelOutput.ModelOutput, AgentError, Search | Store | Scope.Scope>
     >()
     expectTypeOf(Agent.generate(agent, "go", { tools: [clockwork] })).toEqualTypeOf<
-      Effect.Effect<FullOutput, AgentError, Search | Store | Clockwork>
+      Effect.Effect<FullOutput, AgentError | Errors.StructuredOutputError, Search | Store | Clockwork>
     >()
-    expectTypeOf(Agent.generate(alone, "go")).toEqualTypeOf<Effect.Effect<FullOutput, AgentError, never>>()
+    expectTypeOf(Agent.generate(alone, "go")).toEqualTypeOf<
+      Effect.Effect<FullOutput, AgentError | Errors.StructuredOutputError, never>
+    >()
   })
 
   it("refuses options that nobody knows", () => {
