@@ -185,7 +185,7 @@ export class JsonReader {
     const { elementsKey, growing, keyText } = this
     growing.key(keyText)
     this.expected = "colon"
-    if (elementsKey !== undefined && growing.firstKey !== elementsKey) {
+    if (growing.depth === 1 && elementsKey !== undefined && growing.firstKey !== elementsKey) {
       this.failure = `Expected an array, or an object with the key "${elementsKey}"`
     }
   }
