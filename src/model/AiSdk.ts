@@ -65,7 +65,7 @@ const settingOptions = ({
   ...(settings.stopSequences === undefined ? {} : { stopSequences: [...settings.stopSequences] }),
   ...(settings.headers === undefined ? {} : { headers: { ...settings.headers } }),
   ...(providerOptions === undefined ? {} : { providerOptions }),
-  ...(responseFormat === undefined ? {} : { responseFormat })
+  ...(responseFormat === undefined ? {} : { responseFormat: structuredClone(responseFormat) })
 })
 
 const isStreamResult = (result: unknown): boolean =>

@@ -1,6 +1,6 @@
 /** The structured value of a run on the Promise face: its settlement, its streams, and who is told of what is wrong. */
 import type { LanguageModel } from "eddy"
-import { Agent, Eddy, type ModelOutput, StructuredOutputError } from "eddy/promise"
+import { Agent, createTool, Eddy, InMemoryStore, type ModelOutput, StructuredOutputError } from "eddy/promise"
 import { ScriptedModel } from "eddy/testing"
 import { Schema } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
@@ -375,6 +375,47 @@ describe("a model of its own", () => {
     expect(output.status).toBe("aborted")
     expect(await errorOf(output.object)).toMatchObject({ _tag: "RunAborted" })
     expectGrammar(await all(output.fullStream))
+  })
+})
+
+describe("an until-idle stream", () => {
+  it("speaks of its first turn, but for the full stream and the turns", async () => {
+    let end = (_: string): void => undefined
+    const work = createTool({
+      id: "work",
+      background: { enabled: true },
+      execute: () =>
+        new Promise<string>(resolve => {
+          end = resolve
+        })
+    })
+    const later = { name: "Bob", age: 2 }
+    const model = ScriptedModel.make([
+      [toolCall("c1", "work", {}), finish("tool-calls")],
+      deltas('{"name":"A', '","age":1}'),
+      deltas('{"name":"Bo', 'b","age":2}')
+    ])
+    const agent = new Agent({ id: "a", model, tools: { work } })
+    await using eddy = new Eddy({
+      agents: { agent },
+      logger,
+      storage: new InMemoryStore(),
+      backgroundTasks: { enabled: true }
+    })
+    const output = await eddy.agents.agent.stream("go", {
+      untilIdle: true,
+      structuredOutput: { schema: person }
+    })
+    const first = [{ name: "A" }, { name: "A", age: 1 }]
+    expect(await all(output.objectStream)).toEqual(first)
+    expect(await output.object).toEqual({ name: "A", age: 1 })
+    end("done")
+    const chunks = await all(output.fullStream)
+    const objects = chunks.flatMap(chunk => (chunk.type === "object" ? [chunk.object] : []))
+    expect(objects).toEqual([...first, { name: "Bo" }, later])
+    expect((await output.turns).map(({ object }) => object)).toEqual([{ name: "A", age: 1 }, later])
+    expect(await all(output.objectStream)).toEqual(first)
+    expect(await output.object).toEqual({ name: "A", age: 1 })
   })
 })
 
