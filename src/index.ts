@@ -31,6 +31,7 @@ export type {
 } from "./output/FullOutput.js"
 export * as ModelOutput from "./output/ModelOutput.js"
 export * as RunFold from "./output/RunFold.js"
+export type { DeepPartial, ElementOf, ErrorStrategy } from "./output/structured.js"
 export * as Chunk from "./protocol/Chunk.js"
 export * as Conversation from "./protocol/Conversation.js"
 export * as Errors from "./protocol/Errors.js"

@@ -16,6 +16,7 @@ export type { TaskChunk, TaskFilter } from "./background/hub.js"
 export type { Backpressure } from "./background/settings.js"
 export type { AiSdkModel, LanguageModel, ModelId, ModelSettings, ToolChoice } from "./model/LanguageModel.js"
 export type { FullOutput, Response, RunStatus, Step, Tripwire } from "./output/FullOutput.js"
+export type { DeepPartial, ElementOf } from "./output/structured.js"
 export { Agent, type AgentOptions } from "./promise/Agent.js"
 export type {
   AgentSettings,
@@ -27,6 +28,7 @@ export type {
   StepChanges,
   StopWhen,
   StreamOptions,
+  StructuredOutput,
   ToolsInput,
   UntilIdleOptions
 } from "./promise/AgentOptions.js"
@@ -56,6 +58,7 @@ export {
   type ToolWriter
 } from "./promise/createTool.js"
 export { Eddy, Eddy as Mastra, type EddyLogger, type EddyOptions } from "./promise/Eddy.js"
+export type { ElementStream } from "./promise/elementStream.js"
 export { InMemoryStore, type InMemoryStoreOptions, type Storage } from "./promise/InMemoryStore.js"
 export { LibSQLStore, type LibSQLStoreOptions } from "./promise/LibSQLStore.js"
 export { type ConsumeStreamOptions, ModelOutput } from "./promise/ModelOutput.js"
@@ -79,6 +82,7 @@ export {
   RunSuspended,
   RunTimedOut,
   StorageError,
+  StructuredOutputError,
   TaskExecutorNotFound,
   TaskNotFound,
   TaskReaderTooSlow,

@@ -14,14 +14,16 @@ import type { FullOutput } from "../output/FullOutput.js"
 import * as ModelOutput from "../output/ModelOutput.js"
 import type { Chunk } from "../protocol/Chunk.js"
 import type { Input } from "../protocol/Conversation.js"
-import { type AgentError, InvalidConfiguration } from "../protocol/Errors.js"
+import { type AgentError, InvalidConfiguration, type StructuredOutputError } from "../protocol/Errors.js"
 import type * as Tool from "../tool/Tool.js"
+import type * as ToolSchema from "../tool/ToolSchema.js"
 import type { Agent, RunRequirements } from "./definition.js"
 import { RunControl } from "./loop/run.js"
 import { toStream } from "./loop/streaming.js"
 import { prepare } from "./prepare.js"
 import type { MemoryOptions, RunOptions } from "./RunOptions.js"
 import { record } from "./recording.js"
+import type { OutputOf, WithStructuredOutput } from "./structuredOutput.js"
 import { firstTurn, idleBeginning } from "./tasks/idleBeginning.js"
 import { type ResumeOptions, resumeCall } from "./tasks/resuming.js"
 import { taskExecutors } from "./tasks/taskExecutor.js"
@@ -37,6 +39,7 @@ export {
   type RunRequirements,
   TypeId
 } from "./definition.js"
+export type { OutputOf, StructuredOutput, WithStructuredOutput } from "./structuredOutput.js"
 export { asTool, type SubAgentOptions } from "./subAgent.js"
 export type { ResumeOptions } from "./tasks/resuming.js"
 
@@ -91,12 +94,28 @@ export const stream = <
 export const run = <
   R,
   const Tools extends ReadonlyArray<Tool.Any> = [],
-  const Memory extends MemoryOptions | undefined = undefined
+  const Memory extends MemoryOptions | undefined = undefined,
+  S extends ToolSchema.Source = never
 >(
   agent: Agent<R>,
   input: Input,
-  options: RunOptions<Tools, Memory> = {}
-): Effect.Effect<ModelOutput.ModelOutput, AgentError, R | RunRequirements<Tools, Memory> | Scope.Scope> =>
+  options: RunOptions<Tools, Memory> & WithStructuredOutput<S> = {}
+): Effect.Effect<
+  ModelOutput.ModelOutput<OutputOf<S>>,
+  AgentError,
+  R | RunRequirements<Tools, Memory> | Scope.Scope
+> => Effect.map(begun<R, Tools, Memory, S>(agent, input, options), ({ output }) => output)
+
+const begun = <
+  R,
+  const Tools extends ReadonlyArray<Tool.Any>,
+  const Memory extends MemoryOptions | undefined,
+  S extends ToolSchema.Source
+>(
+  agent: Agent<R>,
+  input: Input,
+  options: RunOptions<Tools, Memory>
+) =>
   Effect.gen(function* () {
     const { abort, going, recorded } = yield* record(agent, input, options)
     const fiber = yield* Effect.forkScoped(going)
@@ -104,7 +123,7 @@ export const run = <
       abort("The scope of the run was closed.")
       return fiber.await
     })
-    return ModelOutput.make(recorded, abort)
+    return { output: ModelOutput.make<OutputOf<S>>(recorded, abort), structured: recorded.structured }
   })
 
 /**
@@ -157,7 +176,8 @@ const neverIdle = new InvalidConfiguration({
 })
 
 /**
- * Runs an agent to its end. Fails with the run's error; a run that was aborted by its signal fails with `RunAborted`.
+ * Runs an agent to its end. Fails with the run's error; a run that was aborted by its signal fails with `RunAborted`, one that
+ * gave no valid `structuredOutput` under the strategy `strict` with `StructuredOutputError`.
  * `untilIdle` is for streams: a default is ignored here, and it is refused otherwise.
  *
  * @since 0.1.0
@@ -166,14 +186,27 @@ const neverIdle = new InvalidConfiguration({
 export const generate = <
   R,
   const Tools extends ReadonlyArray<Tool.Any> = [],
-  const Memory extends MemoryOptions | undefined = undefined
+  const Memory extends MemoryOptions | undefined = undefined,
+  S extends ToolSchema.Source = never
 >(
   agent: Agent<R>,
   input: Input,
-  options: RunOptions<Tools, Memory> = {}
-): Effect.Effect<FullOutput, AgentError, R | RunRequirements<Tools, Memory>> =>
+  options: RunOptions<Tools, Memory> & WithStructuredOutput<S> = {}
+): Effect.Effect<
+  FullOutput<OutputOf<S>>,
+  AgentError | StructuredOutputError,
+  R | RunRequirements<Tools, Memory>
+> =>
   options.untilIdle !== undefined && options.untilIdle !== false
     ? Effect.fail(neverIdle)
-    : Effect.flatMap(run(agent, input, { ...options, untilIdle: false }), output =>
-        Effect.zipRight(output.drain, output.fullOutput)
+    : Effect.flatMap(
+        begun<R, Tools, Memory, S>(agent, input, { ...options, untilIdle: false }),
+        ({ output, structured }) => {
+          // Whoever generates is told of what there is not.
+          if (structured !== undefined) structured.isAwaited = true
+          const isStrict = structured?.errorStrategy === "strict"
+          return Effect.flatMap(Effect.zipRight(output.drain, output.fullOutput), full =>
+            isStrict && full.objectError !== undefined ? Effect.fail(full.objectError) : Effect.succeed(full)
+          )
+        }
       ).pipe(Effect.scoped)

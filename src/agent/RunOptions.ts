@@ -12,6 +12,7 @@ import type { Message } from "../protocol/Message.js"
 import type { JsonValue, ProviderMetadata } from "../protocol/safeJson.js"
 import type * as Tool from "../tool/Tool.js"
 import type { RequestContext } from "../tool/ToolContext.js"
+import type { StructuredOutput } from "./structuredOutput.js"
 
 export type { RequestContext } from "../tool/ToolContext.js"
 
@@ -156,6 +157,8 @@ export interface Defaults {
    * that a stream with it grows with the square of its steps, and whoever reads the stream reads the instructions.
    */
   readonly includeRequestBody?: boolean
+  /** Asks for a value that matches a schema. Default: the answer is text. */
+  readonly structuredOutput?: StructuredOutput
 }
 
 /** How an agent remembers. @since 0.1.0 @category models */

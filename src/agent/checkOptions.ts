@@ -17,6 +17,7 @@ import type {
   Timeouts
 } from "./RunOptions.js"
 import type { Idle, Limits, Settings } from "./settings.js"
+import { structureOf } from "./structuredOutput.js"
 
 /** Runs plain code that throws `InvalidConfiguration`. */
 export const checked = <A>(check: () => A): Effect.Effect<A, InvalidConfiguration> =>
@@ -52,7 +53,8 @@ export const defaultFields = [
   "maxDepth",
   "includeRawChunks",
   "includeRequestBody",
-  "untilIdle"
+  "untilIdle",
+  "structuredOutput"
 ] as const satisfies ReadonlyArray<keyof Defaults>
 
 /** Options that only a run has. */
@@ -138,6 +140,7 @@ export const settingsOf = (defaults: Defaults, options: Defaults): Settings => {
     ...given(options)
   }
   idleOf(untilIdle)
+  structureOf(rest.structuredOutput)
   return {
     ...rest,
     maxSteps: wholeNumber("maxSteps", maxSteps, 5, 1),

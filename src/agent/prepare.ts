@@ -38,8 +38,10 @@ import { follow } from "./loop/following.js"
 import { capacity, capacityUnkept, Inbox } from "./loop/inbox.js"
 import { instructionsOf } from "./loop/planning.js"
 import { nestedUsage, type Run, type RunControl, stopRunning } from "./loop/run.js"
+import { Structuring } from "./loop/structuring.js"
 import type { Dynamic, DynamicState, MemoryOptions, RunOptions } from "./RunOptions.js"
 import { makeThread, type RunThread } from "./runThread.js"
+import { structureOf } from "./structuredOutput.js"
 import { type Answered, RunTasks } from "./tasks/runTasks.js"
 import { settledMessage } from "./tasks/settled.js"
 import { executorOf, noRun } from "./tasks/taskExecutor.js"
@@ -199,6 +201,13 @@ export const prepare = Effect.fnUntraced(function* <
   const id = runId ?? ids.next("run")
   const textLimit = replay === false ? keptText : Number.POSITIVE_INFINITY
   const fold = RunFold.make(id, textLimit)
+  const tell = (chunk: Chunk): void => {
+    // The text of a step comes with its `step-finish`.
+    if (chunk.type !== "text-delta") fold.push(chunk)
+    inbox.push(chunk)
+  }
+  const structure = structureOf(settings.structuredOutput)
+  const structuring = structure && new Structuring(structure, id, tell, caller.depth > 0)
   const releases = [follow(abortSignal, control), follow(caller.signal(), control)]
   const run: Run<Needs> = {
     runId: id,
@@ -232,11 +241,8 @@ export const prepare = Effect.fnUntraced(function* <
     control,
     clock,
     fold,
-    emit: (chunk: Chunk) => {
-      // The text of a step comes with its `step-finish`.
-      if (chunk.type !== "text-delta") fold.push(chunk)
-      inbox.push(chunk)
-    },
+    structuring,
+    emit: structuring?.emit ?? tell,
     // Whoever makes a run ready may not be interrupted meanwhile; what the run starts may.
     runFork: effect => Runtime.runFork(Runtime.enableRuntimeFlag(runtime, RuntimeFlags.Interruption))(effect),
     running: new Set(),

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type * as Stream from "effect/Stream"
 import * as RunRecord from "../output/RunRecord.js"
+import type { AwaitedValue } from "../output/structured.js"
 import type { Chunk } from "../protocol/Chunk.js"
 import type { Input } from "../protocol/Conversation.js"
 import type { AgentError } from "../protocol/Errors.js"
@@ -36,7 +37,7 @@ const recordRun = <R>(
   observe: Observe | undefined,
   control: RunControl
 ): Recording => {
-  const recorded = RunRecord.make(run.runId, observe, retention, run.fold)
+  const recorded = RunRecord.make(run.runId, observe, retention, run.fold, false, run.structuring?.value)
   // A run that waits for a reader would not notice.
   control.onHalt(() => recorded.log.release())
   const going = drive(run, recorded).pipe(
@@ -59,11 +60,12 @@ export const recordStream = (
   options: Pick<AnyRunOptions, "replay">,
   observe: Observe | undefined,
   control: RunControl,
-  close: (exit: Exit.Exit<unknown, unknown>) => Effect.Effect<unknown>
+  close: (exit: Exit.Exit<unknown, unknown>) => Effect.Effect<unknown>,
+  structured: AwaitedValue | undefined
 ): Effect.Effect<Recording> =>
   Effect.map(runForEachChunk, forEachChunk => {
     const retention = retentionOf(options, control.abort)
-    const recorded = RunRecord.make(runId, observe, retention, undefined, true)
+    const recorded = RunRecord.make(runId, observe, retention, undefined, true, structured)
     control.onHalt(() => recorded.log.release())
     const demand = Effect.async<void>(resume => {
       if (recorded.mayGoOn(() => resume(Effect.void))) resume(Effect.void)
@@ -125,5 +127,13 @@ export const record = <
     yield* runForEachChunk
     const run = yield* prepare(agent, input, options, control, firstTurn(beginning))
     const stream = untilIdle(beginning, options, run, services)
-    return yield* recordStream(run.runId, stream, options, observe, control, run.close)
+    return yield* recordStream(
+      run.runId,
+      stream,
+      options,
+      observe,
+      control,
+      run.close,
+      run.structuring?.value
+    )
   })

@@ -56,11 +56,16 @@ const toolOptions = (request: ModelRequest): Pick<AiSdkCallOptions, "tools" | "t
 })
 
 /** Copies, because providers may change what they are given. */
-const settingOptions = ({ settings = {}, providerOptions }: ModelRequest): Partial<AiSdkCallOptions> => ({
+const settingOptions = ({
+  settings = {},
+  providerOptions,
+  responseFormat
+}: ModelRequest): Partial<AiSdkCallOptions> => ({
   ...settings,
   ...(settings.stopSequences === undefined ? {} : { stopSequences: [...settings.stopSequences] }),
   ...(settings.headers === undefined ? {} : { headers: { ...settings.headers } }),
-  ...(providerOptions === undefined ? {} : { providerOptions })
+  ...(providerOptions === undefined ? {} : { providerOptions }),
+  ...(responseFormat === undefined ? {} : { responseFormat: structuredClone(responseFormat) })
 })
 
 const isStreamResult = (result: unknown): boolean =>

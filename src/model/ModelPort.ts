@@ -39,6 +39,19 @@ export interface ModelSettings {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/**
+ * What an answer is to be: JSON that matches a schema. A model that cannot be bound to one is told of it in its prompt.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface ResponseFormat {
+  readonly type: "json"
+  readonly schema: JsonSchema
+  readonly name?: string
+  readonly description?: string
+}
+
 /** One call of a model. `messages` is a snapshot: nobody changes it later. @since 0.1.0 @category models */
 export interface ModelRequest {
   readonly messages: ReadonlyArray<Message>
@@ -46,6 +59,8 @@ export interface ModelRequest {
   readonly toolChoice?: ToolChoice
   readonly settings?: ModelSettings
   readonly providerOptions?: ProviderMetadata
+  /** Absent: text. */
+  readonly responseFormat?: ResponseFormat
   /** Whether the provider's own data is wanted as `raw` parts. */
   readonly includeRawChunks: boolean
 }

@@ -16,6 +16,12 @@ export interface AiSdkCallOptions extends Omit<ModelSettings, "headers"> {
   readonly toolChoice?: { readonly type: string; readonly toolName?: string }
   readonly headers?: Readonly<Record<string, string | undefined>>
   readonly providerOptions?: Readonly<Record<string, object>>
+  readonly responseFormat?: {
+    readonly type: string
+    readonly schema?: object
+    readonly name?: string
+    readonly description?: string
+  }
   readonly includeRawChunks?: boolean
   readonly abortSignal?: AbortSignal
 }

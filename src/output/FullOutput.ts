@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import type { Of, RequestInfo, ResponseInfo, ToolCall, ToolResult, Warning } from "../protocol/Chunk.js"
+import type { StructuredOutputError } from "../protocol/Errors.js"
 import type { FinishReason } from "../protocol/FinishReason.js"
 import type { Message, UIMessage } from "../protocol/Message.js"
 import type { ProviderMetadata } from "../protocol/safeJson.js"
@@ -56,7 +57,7 @@ export type Tripwire = Of<"tripwire">["payload"]
  * @since 0.1.0
  * @category models
  */
-export interface FullOutput {
+export interface FullOutput<out A = unknown> {
   readonly runId: string
   readonly messageId: string
   readonly status: RunStatus
@@ -81,6 +82,12 @@ export interface FullOutput {
   readonly providerMetadata?: ProviderMetadata
   /** Whether text or reasoning is only the beginning of what was said: see `replay: false`. */
   readonly isTruncated?: boolean
+  /** The value of `structuredOutput`: valid, or the `fallbackValue`. Absent when there is none. */
+  readonly object?: A
+  /** Why there is no valid value, whatever the `errorStrategy` makes of that. */
+  readonly objectError?: StructuredOutputError
+  /** Whether `object` is the `fallbackValue`. */
+  readonly usedFallbackValue?: boolean
   readonly error?: Error
   readonly tripwire?: Tripwire
   readonly suspendData?: unknown

@@ -13,6 +13,7 @@ import type { FinishReason } from "../protocol/FinishReason.js"
 import { messageOf, type ProviderMetadata } from "../protocol/safeJson.js"
 import * as Usage from "../protocol/tokens.js"
 import type { FullOutput, Response, RunStatus, Step, Tripwire } from "./FullOutput.js"
+import { valueFields } from "./structured.js"
 
 /** The part of a run since the last `step-finish`. */
 interface OpenStep {
@@ -271,6 +272,7 @@ export class RunFold {
       usage: this.usage,
       totalUsage: this.usage,
       ...(this.finish === undefined ? {} : { finishReason: this.finish.payload.stepResult.reason }),
+      ...(this.finish === undefined ? {} : valueFields(this.finish.payload.output)),
       warnings: this.across(step => step.warnings),
       request:
         Object.keys(this.step.request).length > 0 || current === undefined

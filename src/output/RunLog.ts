@@ -2,7 +2,8 @@
  * The chunks of one run, kept once, read any number of times: an append-only log with a cursor per reader.
  *
  * Text and reasoning deltas are most of a run. The log keeps of such a delta only its string, and makes the chunk anew for
- * each reader; a marker stands in front of a delta whose block is not the one before it.
+ * each reader; a marker stands in front of a delta whose block is not the one before it. Of a partial value it keeps only that
+ * there was one: readers make it from the text that they have read.
  *
  * The writer is held by demand: it may be {@link ahead} entries in front of the reader that is furthest. Reading is plain
  * code without promises; whoever finds nothing leaves a callback.
@@ -11,6 +12,7 @@
  */
 import type { Chunk, Of } from "../protocol/Chunk.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
+import { Marking, PartialMark, Remaking, type Structured } from "./structured.js"
 
 /** Entries that a run may be ahead of its furthest reader, before it waits. @since 0.1.0 @category constants */
 export const ahead = 64
@@ -35,7 +37,7 @@ class Marker {
   ) {}
 }
 
-type Entry = Chunk | Marker | string
+type Entry = Chunk | Marker | PartialMark | string
 
 const isPlainDelta = (chunk: Chunk): chunk is Delta =>
   (chunk.type === "text-delta" || chunk.type === "reasoning-delta") &&
@@ -48,7 +50,7 @@ interface Position {
   id: string
 }
 
-const follow = (position: Position, entry: Chunk | Marker): void => {
+const follow = (position: Position, entry: Exclude<Entry, PartialMark | string>): void => {
   if (entry instanceof Marker) {
     position.type = entry.type
     position.id = entry.id
@@ -76,11 +78,14 @@ export class RunLog implements Source {
   private isRead = false
   private isDiscarding = false
   private readonly ahead: number
+  private readonly marking = new Marking()
 
   constructor(
     readonly runId: string,
     /** Of a log that keeps nothing that was read: its one reader has left before the end. */
-    private readonly onLeft: (() => void) | undefined
+    private readonly onLeft: (() => void) | undefined,
+    /** How its partial values can be made again; `undefined`: it has none. */
+    readonly structured: Structured | undefined
   ) {
     this.ahead = onLeft === undefined ? ahead : aheadUnkept
   }
@@ -113,7 +118,9 @@ export class RunLog implements Source {
       this.entries.push(payload.text)
     } else {
       follow(this.end, chunk)
-      this.entries.push(chunk)
+      const mark =
+        chunk.type === "object" && this.structured !== undefined ? this.marking.markOf(chunk) : undefined
+      this.entries.push(mark ?? chunk)
     }
   }
 
@@ -196,18 +203,21 @@ export class RunLog implements Source {
     for (const callback of waiting) callback()
   }
 
-  /** Everything that is there, read apart from the readers: it is no demand. */
+  /** Everything that is there but partial values, read apart from the readers: it is no demand. */
   *read(): Generator<Chunk> {
-    const cursor = new Cursor(this)
+    const cursor = new Cursor(this, false, "text")
     for (let chunk = cursor.next(); chunk !== undefined; chunk = cursor.next()) yield chunk
   }
 
   /** A reader that begins at the first chunk, and ends with the log, or with the first run. An error when that is not kept any more. */
-  open(ends: "with-log" | "with-run" = "with-log"): Cursor | InvalidConfiguration {
+  open(
+    ends: "with-log" | "with-run" = "with-log",
+    wants: Wants = "everything"
+  ): Cursor | InvalidConfiguration {
     if (!this.isKept && this.isRead) return readAlready()
     this.isRead = true
     this.readers++
-    return new Cursor(this, ends === "with-run")
+    return new Cursor(this, ends === "with-run", wants)
   }
 
   /** A reader leaves. */
@@ -221,11 +231,15 @@ export class RunLog implements Source {
   }
 }
 
+/** Who wants text only does not pay for partial values, and sees none. */
+type Wants = "everything" | "text"
+
 /** What a cursor needs of its log. */
 interface Source {
   readonly entries: ReadonlyArray<Entry>
   readonly runId: string
   readonly isClosed: boolean
+  readonly structured: Structured | undefined
   readonly want: (index: number) => void
   readonly wait: (callback: () => void) => void
   readonly forget: (count: number) => boolean
@@ -239,29 +253,45 @@ export class Cursor {
   private readonly position: Position = nowhere()
 
   private hasEnded = false
+  private readonly remaking: Remaking | undefined
 
   constructor(
     private readonly log: Source,
-    private readonly endsWithRun = false
-  ) {}
+    private readonly endsWithRun = false,
+    wants: Wants = "everything"
+  ) {
+    if (log.structured !== undefined && wants === "everything") this.remaking = new Remaking(log.structured)
+  }
 
   /** The next chunk that is there already. `undefined`: none, see {@link isDone} and {@link wait}. */
   next(): Chunk | undefined {
+    const { remaking } = this
     const { entries, runId } = this.log
     if (this.hasEnded) return undefined
     while (this.index < entries.length) {
       const entry = entries[this.index++]
       if (typeof entry === "string") {
         const { type, id } = this.position
+        if (remaking !== undefined && type === "text-delta") remaking.text(entry)
         return { type, runId, from: "AGENT", payload: { id, text: entry } }
       }
       if (entry === undefined) continue
+      if (entry instanceof PartialMark) {
+        if (remaking === undefined) continue
+        return remaking.remade(entry)
+      }
       follow(this.position, entry)
       if (entry instanceof Marker) continue
+      remaking?.chunk(entry)
       if (this.endsWithRun && entry.type === "finish") this.hasEnded = true
       return entry
     }
     return undefined
+  }
+
+  /** Elements of the value that are complete by now, when it is an array: each once, and not yet valid. */
+  takeElements(): ReadonlyArray<unknown> {
+    return this.remaking?.takeElements() ?? []
   }
 
   /** At most `limit` chunks that are there already, handed to `take` in order; how many there were. */
@@ -311,9 +341,10 @@ export class Cursor {
 
 /**
  * An empty log. Deltas of `runId` are kept as bare strings. With `onLeft` it keeps nothing that was read, has one reader, and
- * calls that when the reader leaves before the end.
+ * calls that when the reader leaves before the end. `structured` says how partial values are made again.
  *
  * @since 0.1.0
  * @category constructors
  */
-export const make = (runId: string, onLeft?: () => void): RunLog => new RunLog(runId, onLeft)
+export const make = (runId: string, onLeft?: () => void, structured?: Structured): RunLog =>
+  new RunLog(runId, onLeft, structured)

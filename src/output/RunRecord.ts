@@ -13,6 +13,7 @@ import { InvalidConfiguration, RunAborted } from "../protocol/Errors.js"
 import type { FullOutput } from "./FullOutput.js"
 import * as RunFold from "./RunFold.js"
 import * as RunLog from "./RunLog.js"
+import type { AwaitedValue } from "./structured.js"
 
 const interrupted = (): RunAborted =>
   new RunAborted({ message: "The run was interrupted before it had finished." })
@@ -48,9 +49,11 @@ export class RunRecord {
     /** The fold of the run itself, which has taken what is written; without it the record makes its own. */
     private readonly folded: RunFold.RunFold | undefined,
     /** Whether the stream goes on after the `finish` of the run, with other runs: that of an until-idle stream does. */
-    readonly isOpenEnded: boolean
+    readonly isOpenEnded: boolean,
+    /** The structured value of the run; `undefined`: nobody asked for one. */
+    readonly structured: AwaitedValue | undefined
   ) {
-    this.log = RunLog.make(runId, retention?.onLeft)
+    this.log = RunLog.make(runId, retention?.onLeft, structured)
     this.fold = folded ?? RunFold.make(runId, retention?.textLimit)
     this.current = this.fold
   }
@@ -187,7 +190,8 @@ export class RunRecord {
 
 /**
  * A record of a run that has told nothing yet. Without `retention` it keeps everything, for any number of readers. With
- * `isOpenEnded` other runs may follow: the record settles with the first, and closes with the stream.
+ * `isOpenEnded` other runs may follow: the record settles with the first, and closes with the stream. `structured` is there when
+ * the runs have a structured value.
  *
  * @since 0.1.0
  * @category constructors
@@ -197,8 +201,9 @@ export const make = (
   observe?: (chunk: Chunk, record: RunRecord) => void,
   retention?: Retention,
   folded?: RunFold.RunFold,
-  isOpenEnded = false
-): RunRecord => new RunRecord(runId, observe, retention, folded, isOpenEnded)
+  isOpenEnded = false,
+  structured?: AwaitedValue
+): RunRecord => new RunRecord(runId, observe, retention, folded, isOpenEnded, structured)
 
 /** What a value of text says that is only the beginning of it. @since 0.1.0 @category conversions */
 export const truncated = (full: FullOutput): InvalidConfiguration | undefined =>

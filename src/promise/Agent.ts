@@ -10,6 +10,7 @@ import { type Agent as CoreAgent, make as makeAgent } from "../agent/definition.
 import { RunControl } from "../agent/loop/run.js"
 import type { Dynamic as CoreDynamic } from "../agent/RunOptions.js"
 import { type Recording, record } from "../agent/recording.js"
+import type { OutputOf } from "../agent/structuredOutput.js"
 import { asTool } from "../agent/subAgent.js"
 import { taskExecutors } from "../agent/tasks/taskExecutor.js"
 import type { Executor } from "../background/Executor.js"
@@ -21,6 +22,7 @@ import { lazily } from "../protocol/lazily.js"
 import { refuseUnknown } from "../protocol/options.js"
 import type { ThreadStore } from "../storage/ThreadStore.js"
 import type * as Tool from "../tool/Tool.js"
+import type * as ToolSchema from "../tool/ToolSchema.js"
 import type { AgentSettings, ResumeStreamOptions, StreamOptions } from "./AgentOptions.js"
 import { toAgentBackground } from "./background.js"
 import { announceEnd, observer } from "./callbacks.js"
@@ -156,12 +158,18 @@ export class Agent {
    * Starts a run and gives its output at once. Rejects with `InvalidConfiguration` or `InvalidMessage` when options or
    * messages are wrong; what happens to the run later is in its output.
    */
-  stream(messages: Input, options: StreamOptions = {}): Promise<ModelOutput> {
+  stream<S extends ToolSchema.Source = never>(
+    messages: Input,
+    options: StreamOptions<S> = {}
+  ): Promise<ModelOutput<OutputOf<S>>> {
     return this.#stream(messages, this.#defaultOptions, options)
   }
 
   /** `stream` with `untilIdle: true`, unless `untilIdle` is given. */
-  streamUntilIdle(messages: Input, options: StreamOptions = {}): Promise<ModelOutput> {
+  streamUntilIdle<S extends ToolSchema.Source = never>(
+    messages: Input,
+    options: StreamOptions<S> = {}
+  ): Promise<ModelOutput<OutputOf<S>>> {
     return this.#stream(messages, { ...this.#defaultOptions, untilIdle: true }, options)
   }
 
@@ -182,24 +190,30 @@ export class Agent {
     )
   }
 
-  /** Runs to the end. Rejects with the run's error when it failed or was aborted; whoever gets it needs no log of it. */
-  async generate(messages: Input, options: StreamOptions = {}): Promise<FullOutput> {
+  /**
+   * Runs to the end. Rejects with the run's error when it failed or was aborted, and with `StructuredOutputError` when it gave no
+   * valid `structuredOutput` under the strategy `strict`; whoever gets it needs no log of it.
+   */
+  async generate<S extends ToolSchema.Source = never>(
+    messages: Input,
+    options: StreamOptions<S> = {}
+  ): Promise<FullOutput<OutputOf<S>>> {
     if (options.untilIdle !== undefined && options.untilIdle !== false) throw neverIdle
     const { onError = ignore, untilIdle: _, ...defaults } = this.#defaultOptions
-    const output = await this.#stream(messages, { ...defaults, onError }, options)
-    const full = await output.getFullOutput()
+    const output = await this.#stream<OutputOf<S>>(messages, { ...defaults, onError }, options)
+    const full = await ModelOutput.generated(output)
     const error = failureOf(full)
     if (error !== undefined) throw error
     return full
   }
 
-  #stream(messages: Input, defaults: StreamOptions, options: StreamOptions): Promise<ModelOutput> {
+  #stream<A>(messages: Input, defaults: StreamOptions, options: StreamOptions): Promise<ModelOutput<A>> {
     return this.#start(defaults, options, (merged, observe, control) =>
       record(this.#core, messages, toRunOptions(merged), observe, control)
     )
   }
 
-  async #start(defaults: StreamOptions, options: StreamOptions, begin: Begin): Promise<ModelOutput> {
+  async #start<A>(defaults: StreamOptions, options: StreamOptions, begin: Begin): Promise<ModelOutput<A>> {
     refuseUnknown("A run", options, streamFields)
     const merged: StreamOptions = { ...defaults, ...given(options) }
     const runs = this.#runs

@@ -10,10 +10,12 @@ import type {
   RunOptions,
   StepState
 } from "../agent/RunOptions.js"
+import type { StructuredOutput as CoreStructuredOutput } from "../agent/structuredOutput.js"
 import type { AiSdkModel } from "../model/AiSdk.js"
 import type { LanguageModel } from "../model/ModelPort.js"
 import type { ModelId } from "../model/ModelRouter.js"
 import type { Step } from "../output/FullOutput.js"
+import type * as ToolSchema from "../tool/ToolSchema.js"
 import type { AgentBackgroundTasks } from "./background.js"
 import type { RunCallbacks } from "./callbacks.js"
 import type { PromiseTool } from "./createTool.js"
@@ -80,10 +82,27 @@ export interface UntilIdleOptions {
   readonly batch?: "ready" | "all"
 }
 
-/** Options of one run. @since 0.1.0 @category models */
-export interface StreamOptions
-  extends Omit<RunOptions, "tools" | "stopWhen" | "prepareStep" | "untilIdle">,
+/**
+ * Asks a run for a value beside its text: `object` of its output, and partial values as the text comes.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface StructuredOutput<S extends ToolSchema.Source = ToolSchema.Source>
+  extends Omit<CoreStructuredOutput<S>, "model"> {
+  /**
+   * Writes the value from the final answer of the run, which then may be any text. It is retried as the other is. Default: the
+   * answer itself is the value.
+   */
+  readonly model?: SingleModel
+}
+
+/** Options of one run. `S` is the schema of its structured value. @since 0.1.0 @category models */
+export interface StreamOptions<S extends ToolSchema.Source = ToolSchema.Source>
+  extends Omit<RunOptions, "tools" | "stopWhen" | "prepareStep" | "untilIdle" | "structuredOutput">,
     RunCallbacks {
+  /** Asks for a value that matches a schema. Default: the answer is text. */
+  readonly structuredOutput?: StructuredOutput<S>
   /**
    * Keeps the stream open until the background tasks of the thread have settled, or of the run where there is no thread, and
    * the model has answered to their results: it is called again, in the same stream. Does nothing where no background tasks

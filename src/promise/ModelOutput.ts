@@ -5,11 +5,14 @@
  */
 import type { FullOutput, Response, RunStatus, Step, Tripwire } from "../output/FullOutput.js"
 import { failureOf, type RunRecord, truncated } from "../output/RunRecord.js"
+import { objectFailure } from "../output/settledObject.js"
+import type { DeepPartial, ElementOf } from "../output/structured.js"
 import type { Chunk, Of, RequestInfo, ToolCall, ToolResult, Warning } from "../protocol/Chunk.js"
 import type { FinishReason } from "../protocol/FinishReason.js"
 import type { ProviderMetadata } from "../protocol/safeJson.js"
 import type { Usage } from "../protocol/Usage.js"
 import { guard, type Log } from "./callbacks.js"
+import { type ElementStream, elementStream } from "./elementStream.js"
 import { RunStream } from "./RunStream.js"
 
 /** @since 0.1.0 @category models */
@@ -38,7 +41,8 @@ const whole =
  * What `agent.stream()` gives: the run is going, and anything of it may be asked for in any order, at any time, by any
  * number of readers. Every stream begins at the first chunk. Every promise settles from the run's one cause: with its value
  * when the run succeeded, was stopped by a processor or was suspended; it rejects with the run's error when the run failed
- * or was aborted. A promise that nobody reads never becomes an unhandled rejection.
+ * or was aborted. A promise that nobody reads never becomes an unhandled rejection. `A` is the value that `structuredOutput`
+ * asked for.
  *
  * A run waits for its readers: it is at most 64 chunks (and 64 more of the model) ahead of the furthest. Asking for a
  * promise, `getFullOutput` and `consumeStream` let it run to its end; so does a reader that leaves.
@@ -46,13 +50,14 @@ const whole =
  * @since 0.1.0
  * @category models
  */
-export class ModelOutput {
+export class ModelOutput<A = unknown> {
   readonly #record: RunRecord
   readonly #abort: (reason?: unknown) => void
   readonly #log: Log
   #values: Map<string, Promise<unknown>> | undefined
-  #full: Promise<FullOutput> | undefined
+  #full: Promise<FullOutput<A>> | undefined
   #turns: Promise<ReadonlyArray<FullOutput>> | undefined
+  #object: Promise<A> | undefined
 
   /** Made by `agent.stream()`. */
   constructor(record: RunRecord, abort: (reason?: unknown) => void, log: Log) {
@@ -81,7 +86,46 @@ export class ModelOutput {
    * when the run failed.
    */
   get textStream(): RunStream<string> {
-    return new RunStream(this.#record.log, textOnly, this.#record.isOpenEnded)
+    return new RunStream(this.#record.log, textOnly, this.#record.isOpenEnded, "text")
+  }
+
+  /**
+   * The structured value as far as it is known, each different from the one before; the last is the valid one. Partial values are
+   * as the model writes them: defaults and transformations are for the last. An attempt that is made again begins anew. Of the
+   * first turn, and empty without `structuredOutput`. A new stream each time it is asked for; closes without an error.
+   */
+  get objectStream(): RunStream<DeepPartial<A>> {
+    return new RunStream(
+      this.#record.log,
+      // What is validated, and what `A` is, come from one schema.
+      chunk => (chunk.type === "object" ? (chunk.object as DeepPartial<A>) : undefined),
+      true
+    )
+  }
+
+  /**
+   * Elements of a structured array, each as soon as it is complete, and valid by itself; others are left out. Of the first turn,
+   * and empty where the value is no array. A new stream each time it is asked for; closes without an error.
+   */
+  get elementStream(): ElementStream<ElementOf<A>> {
+    return elementStream(this.#record)
+  }
+
+  /**
+   * The structured value. Rejects with `StructuredOutputError` when there is no valid one, unless the `errorStrategy` says otherwise
+   * (`warn`: it is `undefined` then); with the error of a run that failed or was aborted, with `RunBlocked` or `RunSuspended` of
+   * one that was stopped; with `InvalidConfiguration` when nobody has asked for a value.
+   */
+  get object(): Promise<A> {
+    const { structured } = this.#record
+    if (structured !== undefined) structured.isAwaited = true
+    this.#object ??= this.#fullOutput().then(full => {
+      const failure = objectFailure(full, structured)
+      if (failure !== undefined) throw failure
+      return full.object as A
+    })
+    this.#object.catch(ignore)
+    return this.#object
   }
 
   /** All text of the run: the same as joining every `text-delta`. */
@@ -201,7 +245,16 @@ export class ModelOutput {
   }
 
   /** Everything, at the end of the run. Resolves also when the run failed: with what was said until then, and `error`. */
-  readonly getFullOutput = (): Promise<FullOutput> => this.#fullOutput()
+  readonly getFullOutput = (): Promise<FullOutput<A>> => this.#fullOutput()
+
+  /** The same for whoever is to have a value: rejects when `object` would because of it. */
+  static readonly generated = async <B>(output: ModelOutput<B>): Promise<FullOutput<B>> => {
+    const { structured } = output.#record
+    if (structured !== undefined) structured.isAwaited = true
+    const full = await output.#fullOutput()
+    if (structured?.errorStrategy === "strict" && full.objectError !== undefined) throw full.objectError
+    return full
+  }
 
   /** Lets the stream go to its end. Rejects with the run's error when it failed, unless `onError` is there to get it. */
   readonly consumeStream = ({ onError }: ConsumeStreamOptions = {}): Promise<void> => {
@@ -232,18 +285,18 @@ export class ModelOutput {
     return this.turns.then(turns => turns.at(-1) ?? this.#fullOutput())
   }
 
-  #fullOutput(): Promise<FullOutput> {
-    this.#full ??= new Promise<FullOutput>(resolve => {
+  #fullOutput(): Promise<FullOutput<A>> {
+    this.#full ??= new Promise<FullOutput<A>>(resolve => {
       this.#record.log.wantAll()
-      this.#record.onSettled(resolve)
+      this.#record.onSettled(full => resolve(full as FullOutput<A>))
     })
     return this.#full
   }
 
-  #value<A>(name: string, pick: (full: FullOutput) => A): Promise<A> {
+  #value<B>(name: string, pick: (full: FullOutput) => B): Promise<B> {
     const known = this.#values?.get(name)
     // The name belongs to one getter, and its promise to one type.
-    if (known !== undefined) return known as Promise<A>
+    if (known !== undefined) return known as Promise<B>
     const value = this.#fullOutput().then(full => {
       const error = failureOf(full)
       if (error !== undefined) throw error

@@ -36,9 +36,11 @@ export class RunStream<A> extends ReadableStream<A> {
   constructor(
     private readonly log: RunLog,
     /** What a chunk is to this reader; `undefined` for nothing. */
-    private readonly pick: (chunk: Chunk) => A | undefined,
+    private readonly pick: (chunk: Chunk, cursor: Cursor) => A | undefined,
     /** Whether it ends with the first run, also when others follow. */
-    private readonly isFirstRunOnly = false
+    private readonly isFirstRunOnly = false,
+    /** Who wants text only does not pay for structured values. */
+    private readonly wants: "everything" | "text" = "everything"
   ) {
     let started: ReadableStreamDefaultController<A> | undefined
     super(
@@ -56,7 +58,7 @@ export class RunStream<A> extends ReadableStream<A> {
 
   private read(): Cursor {
     if (this.cursor !== undefined) return this.cursor
-    const opened = this.log.open(this.isFirstRunOnly ? "with-run" : "with-log")
+    const opened = this.log.open(this.isFirstRunOnly ? "with-run" : "with-log", this.wants)
     if (opened instanceof InvalidConfiguration) throw opened
     this.cursor = opened
     return opened
@@ -71,7 +73,7 @@ export class RunStream<A> extends ReadableStream<A> {
     let count = 0
     while (count === 0) {
       const taken = cursor.drain(batchSize, chunk => {
-        const item = this.pick(chunk)
+        const item = this.pick(chunk, cursor)
         if (item === undefined) return
         controller.enqueue(item)
         count++
@@ -123,7 +125,7 @@ export class RunStream<A> extends ReadableStream<A> {
     const available = (): IteratorResult<A, undefined> | undefined => {
       if (isOver) return { done: true, value: undefined }
       for (let chunk = cursor.next(); chunk !== undefined; chunk = cursor.next()) {
-        const value = pick(chunk)
+        const value = pick(chunk, cursor)
         if (value === undefined) continue
         if (++count % batchSize === 0) cursor.wantMore()
         return { done: false, value }

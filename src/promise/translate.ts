@@ -11,6 +11,7 @@ import type {
   RunOptions,
   StopCondition
 } from "../agent/RunOptions.js"
+import type { StructuredOutput as CoreStructuredOutput } from "../agent/structuredOutput.js"
 import * as AiSdk from "../model/AiSdk.js"
 import type { LanguageModel } from "../model/ModelPort.js"
 import * as ModelRouter from "../model/ModelRouter.js"
@@ -23,6 +24,7 @@ import type {
   SingleModel,
   StopWhen,
   StreamOptions,
+  StructuredOutput,
   ToolsInput,
   UntilIdleOptions
 } from "./AgentOptions.js"
@@ -127,6 +129,13 @@ const toPrepareStep =
     )
 
 /** Throws `InvalidConfiguration`. */
+const toStructuredOutput = (options: StructuredOutput): CoreStructuredOutput => {
+  // What is no object is refused where its fields are known.
+  const { model, ...rest } = options ?? {}
+  return model === undefined ? rest : { ...rest, model: single(model) }
+}
+
+/** Throws `InvalidConfiguration`. */
 const toUntilIdle = (untilIdle: boolean | UntilIdleOptions): boolean | CoreUntilIdle => {
   if (typeof untilIdle === "boolean") return untilIdle
   const options = optionsOf("untilIdle", untilIdle, ["maxIdleMs", "batch"])
@@ -146,6 +155,7 @@ export const toRunOptions = (options: StreamOptions): RunOptions<ReadonlyArray<T
     onStepFinish: _onStepFinish,
     prepareStep,
     stopWhen,
+    structuredOutput,
     tools,
     untilIdle,
     ...rest
@@ -156,6 +166,7 @@ export const toRunOptions = (options: StreamOptions): RunOptions<ReadonlyArray<T
     ...rest,
     ...(stopWhen === undefined ? {} : { stopWhen: conditions.map(toStopCondition) }),
     ...(prepareStep === undefined ? {} : { prepareStep: toPrepareStep(prepareStep) }),
+    ...(structuredOutput === undefined ? {} : { structuredOutput: toStructuredOutput(structuredOutput) }),
     ...(untilIdle === undefined ? {} : { untilIdle: toUntilIdle(untilIdle) }),
     tools: toTools(tools)
   }

@@ -135,6 +135,29 @@ export class RunSuspended extends tagged("RunSuspended")<{
   readonly message: string
 }> {}
 
+/** What is wrong with a structured value, and where: keys and places from its root. @since 0.1.0 @category models */
+export interface StructuredOutputIssue {
+  readonly path: ReadonlyArray<PropertyKey>
+  readonly message: string
+}
+
+/**
+ * A run gave no value of its `structuredOutput`. `reason` says why: `invalid`, the value does not match the schema, or is no
+ * JSON; `missing`, there is none in the answer; `truncated`, the answer was cut off or filtered, or ends within the value;
+ * `model`, the model that was to write it failed, which is the `cause`. `text` is what the value was looked for in. The run
+ * itself is what it was: it may have succeeded.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class StructuredOutputError extends tagged("StructuredOutputError")<{
+  readonly reason: "invalid" | "missing" | "truncated" | "model"
+  readonly issues: ReadonlyArray<StructuredOutputIssue>
+  readonly text: string
+  readonly message: string
+  readonly cause?: unknown
+}> {}
+
 /** The model called a tool that this step does not offer. Told to the model; the run goes on. @since 0.1.0 @category errors */
 export class ToolNotFound extends tagged("ToolNotFound")<{
   readonly toolName: string

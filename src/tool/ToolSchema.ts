@@ -130,6 +130,49 @@ export const output = <S extends Source>(source: S, field: string): ToolSchema<D
 }
 
 /**
+ * The schema of what a model answers: any value, as the model writes it. Throws `InvalidConfiguration` as {@link input} does,
+ * but for a root that is no object.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const answer = <S extends Source>(
+  source: S,
+  field: string
+): Pick<ToolSchema<Decoded<S>>, "jsonSchema" | "decode"> => {
+  // Of a JSON Schema the direction says that its root is an object.
+  const isLibrary = isLibrarySchema(source) || isDescribed(source)
+  const { describe, decode } = read(source, field, isLibrary ? "input" : "output")
+  const made: Pick<ToolSchema<unknown>, "jsonSchema" | "decode"> = { jsonSchema: describe(), decode }
+  // See `input`.
+  return made as Pick<ToolSchema<Decoded<S>>, "jsonSchema" | "decode">
+}
+
+/**
+ * The schema of the elements of an array, from the schema of the array; `undefined` where the library does not tell.
+ *
+ * @since 0.1.0
+ * @category conversions
+ */
+export const elementOf = (source: Source): Source | undefined => {
+  if (isDescribed(source) && !isEffectSchema(source)) return elementOf(source.schema)
+  // Effect calls it `value`, zod `element`, valibot `item`; refinements of Effect stand before their array.
+  for (
+    let at: unknown = source;
+    isLibrarySchema(at);
+    at = Predicate.hasProperty(at, "from") ? at.from : undefined
+  ) {
+    for (const name of ["value", "element", "item"]) {
+      const element = Predicate.hasProperty(at, name) ? at[name] : undefined
+      if (isEffectSchema(element) || isStandard(element)) return element
+    }
+  }
+  if (isLibrarySchema(source) || !Predicate.hasProperty(source, "items")) return undefined
+  const { $defs = {}, definitions = {}, items }: JsonSchema = isJson(source) ? source : {}
+  return isJson(items) ? { ...items, $defs, definitions } : undefined
+}
+
+/**
  * The schema of a tool without arguments. Models send nothing, `null`, `{}` or a placeholder: all of it is `{}`; what is
  * no object is an `InvalidValue`.
  *
@@ -272,6 +315,8 @@ const isDescribed = (value: unknown): value is Described =>
   isStandard(value.schema)
 
 const isLibrarySchema = (value: unknown): boolean => isEffectSchema(value) || isStandard(value)
+
+const isJson = (value: unknown): value is JsonSchema => Predicate.isRecord(value)
 
 const isNothing = (value: unknown): boolean =>
   value === undefined || value === null || Predicate.isRecord(value)

@@ -134,7 +134,8 @@ export const objectAtRoot = (schema: JsonSchema): JsonSchema | undefined => {
 
 const besideReference = new Set(["$ref", "$defs", "definitions", "title", "description", "$comment"])
 
-const inlineRoot = (schema: JsonSchema): JsonSchema => {
+/** A schema without a reference at its root, where that is possible. */
+export const inlineRoot = (schema: JsonSchema): JsonSchema => {
   const { $ref, ...rest } = schema
   const target = resolve(schema, $ref)
   if (

@@ -11,8 +11,22 @@ import * as Json from "../protocol/safeJson.js"
  * @since 0.1.0
  * @category errors
  */
-export class InvalidValue extends Data.TaggedClass("InvalidValue")<{ readonly message: string }> {}
+export class InvalidValue extends Data.TaggedClass("InvalidValue")<{ readonly message: string }> {
+  #issues: ReadonlyArray<Issue> = []
 
+  /** Every issue by itself, for programs. */
+  get issues(): ReadonlyArray<Issue> {
+    return this.#issues
+  }
+
+  static readonly of = (message: string, issues: ReadonlyArray<Issue>): InvalidValue => {
+    const invalidValue = new InvalidValue({ message })
+    invalidValue.#issues = issues
+    return invalidValue
+  }
+}
+
+/** What is wrong, and where. @since 0.1.0 @category models */
 export interface Issue {
   readonly path: ReadonlyArray<PropertyKey>
   readonly message: string
@@ -32,7 +46,7 @@ export const invalid = (issues: ReadonlyArray<Issue>): InvalidValue => {
     }
     lines.push(line)
   }
-  return new InvalidValue({ message: lines.length === 0 ? "Invalid value" : lines.join("\n") })
+  return InvalidValue.of(lines.length === 0 ? "Invalid value" : lines.join("\n"), issues)
 }
 
 const toLine = ({ message, path }: Issue): string => {

@@ -31,6 +31,11 @@ export const rows = {
   replay: { title: "Long: 100 MB of text with replay: false, the heap's peak", flags: [], seconds: 300 },
   nested: { title: "Sub-agents: deltas told some levels down", flags: timing, seconds: 180 },
   thread: { title: "Memory of conversations: the next turn of a thread", flags: timing, seconds: 180 },
+  structured: {
+    title: "Structured output: every partial value of an objectStream read",
+    flags: timing,
+    seconds: 900
+  },
   tasks: { title: "Background tasks in memory: 1 000 calls of a tool at once", flags: timing, seconds: 600 },
   tasksDisk: { title: "Background tasks in files of libSQL", flags: [], seconds: 900 },
   tasksQueued: { title: "Background tasks: eddy's queue", flags: timing, seconds: 240 },

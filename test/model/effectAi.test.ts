@@ -464,7 +464,9 @@ describe("make", () => {
     const agentOf = (model: LanguageModel.LanguageModel) => Agent.make({ id: "helper", model })
     expectTypeOf(agentOf).toBeCallableWith(EffectAi.fromService({} as AiLanguageModel.Service))
     const program = Effect.flatMap(EffectAi.make(), model => Agent.generate(agentOf(model), "go"))
-    expectTypeOf(program).toExtend<Effect.Effect<unknown, Errors.AgentError, AiLanguageModel.LanguageModel>>()
+    expectTypeOf(program).toExtend<
+      Effect.Effect<unknown, Errors.AgentError | Errors.StructuredOutputError, AiLanguageModel.LanguageModel>
+    >()
     const search = AiTool.providerDefined({
       id: "acme.search",
       toolkitName: "AcmeSearch",

@@ -28,6 +28,8 @@ ${code}`
 
 const plain = `[[...say("Deep green water"), finish("stop", { inputTokens: 5, outputTokens: 3 })]]`
 
+const user = `[[...say('{"name": "John", "age": 30, "email": "john@example.com"}'), finish("stop")]]`
+
 const failing = `[[...say("Half a"), { type: "error", error: new Error("The line broke.") }]]`
 
 const calling = `[
@@ -62,12 +64,14 @@ const outputOf = (name: string): string =>
 
 beforeAll(async () => {
   const [chunkSwitch] = await read("chunk-type.md")
-  const [textStreaming, toolCalls, fullOutput, fullStream, errorHandling] = await read("model-output.md")
+  const [textStreaming, structuredOutput, toolCalls, fullOutput, fullStream, errorHandling] =
+    await read("model-output.md")
   server = await serve(scripts)
   const snippets = {
     "chunk-switch": withAgent(calling, chunkSwitch, agentTools),
     "chunk-switch-failing": withAgent(failing, chunkSwitch),
     "text-streaming": withAgent(plain, textStreaming),
+    "structured-output": withAgent(user, structuredOutput),
     "tool-calls": withAgent(calling, toolCalls),
     "full-output": withAgent(calling, fullOutput, agentTools),
     "full-stream": withAgent(calling, fullStream, agentTools),
@@ -148,6 +152,16 @@ Results: [
     }
   }
 ]`.trim()
+    )
+  })
+
+  it("output: a structured value, as it grows and valid at last", () => {
+    expect(outputOf("structured-output")).toBe(
+      `
+Progress: { name: 'John' }
+Progress: { name: 'John', age: 30 }
+Progress: { name: 'John', age: 30, email: 'john@example.com' }
+Final: { name: 'John', age: 30, email: 'john@example.com' }`.trim()
     )
   })
 

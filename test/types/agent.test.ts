@@ -132,9 +132,11 @@ describe("an agent", () => {
       Effect.Effect<ModelOutput.ModelOutput, AgentError, Search | Store | Scope.Scope>
     >()
     expectTypeOf(Agent.generate(agent, "go", { tools: [clockwork] })).toEqualTypeOf<
-      Effect.Effect<FullOutput, AgentError, Search | Store | Clockwork>
+      Effect.Effect<FullOutput, AgentError | Errors.StructuredOutputError, Search | Store | Clockwork>
     >()
-    expectTypeOf(Agent.generate(alone, "go")).toEqualTypeOf<Effect.Effect<FullOutput, AgentError, never>>()
+    expectTypeOf(Agent.generate(alone, "go")).toEqualTypeOf<
+      Effect.Effect<FullOutput, AgentError | Errors.StructuredOutputError, never>
+    >()
   })
 
   it("refuses options that nobody knows", () => {
@@ -211,7 +213,9 @@ describe("the Promise face", () => {
     expectTypeOf<Facade.ModelOutput["fullStream"]>().toExtend<ReadableStream<Facade.Chunk>>()
     expectTypeOf<Facade.ModelOutput["textStream"]>().toExtend<AsyncIterable<string>>()
     expectTypeOf<Facade.ModelOutput["text"]>().toEqualTypeOf<Promise<string>>()
-    expectTypeOf<Facade.Agent["stream"]>().returns.toEqualTypeOf<Promise<Facade.ModelOutput>>()
-    expectTypeOf<Facade.Agent["generate"]>().returns.toEqualTypeOf<Promise<Facade.FullOutput>>()
+    const streamed = (facade: Facade.Agent) => facade.stream("go")
+    const generated = (facade: Facade.Agent) => facade.generate("go")
+    expectTypeOf(streamed).returns.toEqualTypeOf<Promise<Facade.ModelOutput>>()
+    expectTypeOf(generated).returns.toEqualTypeOf<Promise<Facade.FullOutput>>()
   })
 })

@@ -29,7 +29,7 @@ describe("an agent as a tool", () => {
     const top = Agent.make({ id: "top", model, tools: [Agent.asTool(mid)] })
     expectTypeOf(top).toEqualTypeOf<Agent.Agent<Search | Shop>>()
     expectTypeOf(Agent.stream(top, "go")).toEqualTypeOf<
-      Stream.Stream<Chunk.Chunk, AgentError, Search | Shop>
+      Stream.Stream<Chunk.Chunk, Errors.AgentError, Search | Shop>
     >()
     expectTypeOf(Agent.make({ id: "calm", model, tools: [Agent.asTool(free)] })).toEqualTypeOf<
       Agent.Agent<never>
@@ -72,7 +72,7 @@ describe("a run with a thread", () => {
       Effect.Effect<FullOutput, AgentError, ThreadStore.ThreadStore>
     >()
     expectTypeOf(Agent.stream(searcher, "go", { memory })).toEqualTypeOf<
-      Stream.Stream<Chunk.Chunk, AgentError, Search | ThreadStore.ThreadStore>
+      Stream.Stream<Chunk.Chunk, Errors.AgentError, Search | ThreadStore.ThreadStore>
     >()
     expectTypeOf(Agent.generate(free, "go", { memory: undefined })).toEqualTypeOf<
       Effect.Effect<FullOutput, AgentError>

@@ -25,13 +25,16 @@ export interface Asked {
 
 const requestOf = <R>(run: Run<R>, plan: StepPlan<R>): ModelRequest => {
   const { modelSettings, providerOptions, toolChoice } = plan
+  const structure = run.structuring?.structure
+  const responseFormat = structure?.isApart === true ? undefined : structure?.responseFormat
   return {
     messages: plan.messages,
     tools: plan.definitions,
     includeRawChunks: run.settings.includeRawChunks === true,
     ...(toolChoice === undefined ? {} : { toolChoice }),
     ...(modelSettings === undefined ? {} : { settings: modelSettings }),
-    ...(providerOptions === undefined ? {} : { providerOptions })
+    ...(providerOptions === undefined ? {} : { providerOptions }),
+    ...(responseFormat === undefined ? {} : { responseFormat })
   }
 }
 

@@ -149,7 +149,8 @@ export const runFinish = <R>(run: Run<R>, end: RunEnd): ReadonlyArray<Chunk> => 
       output: {
         usage: Usage.combine(said.usage, Usage.combine(cutOff?.usage ?? Usage.empty, nestedUsage(run))),
         text: cutOff === undefined ? said.text : said.text + cutOff.text,
-        ...truncation(said.isTruncated === true || cutOff?.isTruncated === true)
+        ...truncation(said.isTruncated === true || cutOff?.isTruncated === true),
+        ...(end._tag === "Success" ? run.structuring?.fields() : undefined)
       },
       metadata: metadataOf(run),
       messages: {

@@ -24,6 +24,7 @@ import type { Run } from "./run.js"
 import type { State } from "./state.js"
 import { halted, stepEnds } from "./stepEnd.js"
 import { cutOff, ended, failed, failedWith, haltedBetween } from "./stopping.js"
+import { structured } from "./structuringStep.js"
 import { startRunTimer, startStepTimer } from "./timing.js"
 import { waitFor } from "./waiting.js"
 
@@ -84,6 +85,17 @@ const answering = <R>(run: Run<R>, state: Extract<State<R>, { readonly _tag: "An
   answer.close(true)
   holding.release()
   run.tasks?.see()
+  return structured(
+    run,
+    asked,
+    () => answered(run, plan, asked),
+    () => halted(run, asked, new Execution(run, answer.calls, messages, plan.tools))
+  )
+}
+
+/** The model has answered: what it calls is executed. */
+const answered = <R>(run: Run<R>, plan: StepPlan<R>, asked: Asked): State<R> => {
+  const { answer, messages } = asked
   const execution = new Execution(run, answer.calls, messages, plan.tools)
   run.rememberCutOff = () => cutOff(run, asked, execution, stoppedEarly)
   const reason = stepReason(answer)

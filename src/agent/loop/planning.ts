@@ -59,8 +59,10 @@ const firstOf = <R>(
   tools: ReadonlyMap<string, Tool<string, R>>,
   definitions: ReadonlyArray<ToolDefinition>
 ): ReadonlyArray<Message> => {
-  if (run.tasks === undefined) return instructions
-  return withPrompt(instructions, run.tasks.offer(tools, definitions).prompt)
+  const structure = run.structuring?.structure
+  const said = withPrompt(instructions, structure?.isApart === true ? undefined : structure?.prompt)
+  if (run.tasks === undefined) return said
+  return withPrompt(said, run.tasks.offer(tools, definitions).prompt)
 }
 
 /** What nobody has said, in the order of its places. */

@@ -19,6 +19,7 @@ import type { Settings } from "../settings.js"
 import type { RunTasks } from "../tasks/runTasks.js"
 import type { Inbox } from "./inbox.js"
 import type { ModelChoice } from "./retrying.js"
+import type { Structuring } from "./structuring.js"
 
 /** Why a run is to stop before it has ended by itself. */
 export type Halt =
@@ -107,6 +108,8 @@ export interface Run<in out R> {
   readonly clock: Clock.Clock
   /** Tells a chunk: into the fold and the inbox. */
   readonly emit: (chunk: Chunk) => void
+  /** Its structured value; `undefined`: nobody asked for one. */
+  readonly structuring: Structuring | undefined
   /** Everything told so far but text deltas, which nothing here asks for. */
   readonly fold: RunFold
   /** Starts a fiber of the run at once, on this stack. See {@link fork}. */

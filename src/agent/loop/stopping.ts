@@ -16,6 +16,7 @@ import { type RunEnd, runFinish } from "./ending.js"
 import { Execution } from "./execution.js"
 import type { Run } from "./run.js"
 import type { State } from "./state.js"
+import { reportValue } from "./structuringStep.js"
 import { waitToEnd } from "./waiting.js"
 
 /** Adds what a step said to the conversation. */
@@ -116,6 +117,7 @@ export const ended = <R>(run: Run<R>, end: RunEnd): State<R> => {
   run.stopStepTimer()
   run.tasks?.tell(run.added)
   for (const chunk of runFinish(run, end)) run.emit(chunk)
+  reportValue(run, end)
   run.isOver = true
   return { _tag: "Ended", end }
 }

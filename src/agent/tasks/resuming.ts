@@ -21,6 +21,7 @@ import { RunControl } from "../loop/run.js"
 import type { MemoryOptions, RunOptions } from "../RunOptions.js"
 import type { Observe, Recording } from "../recording.js"
 import { recordStream } from "../recording.js"
+import { awaitedOf, structureOf } from "../structuredOutput.js"
 import { type Beginning, idleBeginning } from "./idleBeginning.js"
 import { taskExecutors } from "./taskExecutor.js"
 
@@ -174,13 +175,24 @@ export const recordResumed = <
 ): Effect.Effect<Recording, AgentError | ResumeError, R | RunRequirements<Tools, Memory>> =>
   Effect.gen(function* () {
     const make = yield* resumedStream
+    const structure = yield* checked(() =>
+      structureOf(options.structuredOutput ?? agent.defaults.structuredOutput)
+    )
     const services = yield* Effect.context<R | RunRequirements<Tools, Memory>>()
     const scope = yield* Scope.make()
     const close = (exit: Exit.Exit<unknown, unknown>) => Scope.close(scope, exit)
     return yield* resumeCall(agent, data, options, control).pipe(
       Scope.extend(scope),
       Effect.flatMap(call =>
-        recordStream(options.runId, make(options, call, services), options, observe, control, close)
+        recordStream(
+          options.runId,
+          make(options, call, services),
+          options,
+          observe,
+          control,
+          close,
+          structure && awaitedOf(structure)
+        )
       ),
       Effect.onError(cause => close(Exit.failCause(cause)))
     )

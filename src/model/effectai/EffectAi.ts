@@ -23,8 +23,10 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import type { Warning } from "../../protocol/Chunk.js"
 import type { ModelError } from "../../protocol/Errors.js"
+import type { Message } from "../../protocol/Message.js"
 import type * as Part from "../ModelPart.js"
-import type { LanguageModel, ModelAnswer, ModelRequest } from "../ModelPort.js"
+import type { LanguageModel, ModelAnswer, ModelRequest, ResponseFormat } from "../ModelPort.js"
+import { schemaPrompt } from "../schemaPrompt.js"
 import { type Place, toModelError } from "./effectAiFailure.js"
 import { type StreamPart, toModelPart } from "./effectAiParts.js"
 import { makePrompt } from "./effectAiPrompt.js"
@@ -58,6 +60,18 @@ const warningsOf = ({ includeRawChunks, providerOptions, settings = {} }: ModelR
   const warnings = asked.map(([feature]): Warning => ({ type: "unsupported", feature, details: perLayer }))
   const raw = { type: "unsupported", feature: "includeRawChunks", details: "@effect/ai has no raw parts." }
   return includeRawChunks ? [...warnings, raw] : warnings
+}
+
+const formats = new WeakMap<ResponseFormat, Message>()
+
+/** The messages, with what the answer is to be: a request of `@effect/ai` has no other place for that. */
+const withFormat = ({ messages, responseFormat }: ModelRequest): ReadonlyArray<Message> => {
+  if (responseFormat === undefined) return messages
+  const told = formats.get(responseFormat) ?? { role: "system", content: schemaPrompt(responseFormat.schema) }
+  formats.set(responseFormat, told)
+  const first = messages.findIndex(({ role }) => role !== "system")
+  const at = first < 0 ? messages.length : first
+  return [...messages.slice(0, at), told, ...messages.slice(at)]
 }
 
 /** Before the first part, once there is one: the request has been answered then. */
@@ -117,7 +131,7 @@ export const fromService = (service: AiLanguageModel.Service, options: Options =
       const toolkit = Tools.makeToolkit(request.tools, providerTools)
       const said = Stream.suspend(() =>
         service.streamText({
-          prompt: promptOf(request.messages),
+          prompt: promptOf(withFormat(request)),
           toolkit,
           toolChoice: request.toolChoice === undefined ? undefined : Tools.toolChoice(request.toolChoice),
           disableToolCallResolution: true

@@ -28,6 +28,32 @@ export const textScript = (count, seed = 7) => {
   }
 }
 
+/** One answer that is JSON of about `length` characters, in deltas of ten: a list of orders, as somebody would ask for one. */
+export const objectScript = (length, seed = 7) => {
+  const draw = random(seed)
+  const items = []
+  for (let size = 30; size < length; ) {
+    const item = {
+      id: items.length,
+      name: word(draw).trim(),
+      price: Math.round(draw() * 10000) / 100,
+      tags: [word(draw).trim(), word(draw).trim()],
+      note: Array.from({ length: 6 }, () => word(draw))
+        .join("")
+        .trim()
+    }
+    items.push(item)
+    size += JSON.stringify(item).length + 1
+  }
+  const object = { title: "Orders of the day", items }
+  const text = JSON.stringify(object)
+  const deltas = []
+  for (let at = 0; at < text.length; at += 10) {
+    deltas.push(Buffer.from(text.slice(at, at + 10), "latin1").toString("latin1"))
+  }
+  return { turns: 1, object, turn: () => ({ size: deltas.length, delta: at => deltas[at] }) }
+}
+
 /** The same, but every delta is made when it is pulled: nobody shares it, so memory shows who keeps it. */
 export const freshScript = (count, seed = 7) => ({
   turns: 1,

@@ -1,4 +1,4 @@
-import { stepCountIs, streamText, tool } from "ai"
+import { Output, stepCountIs, streamText, tool } from "ai"
 import { z } from "zod"
 import { scripted } from "../kit/model.mjs"
 
@@ -19,5 +19,10 @@ export const ai = {
     const stopWhen = stepCountIs(script.turns)
     const options = { model, instructions: "Answer.", prompt: "hi", tools, stopWhen }
     return { model, stream: async () => streamText(options) }
+  },
+  openObjects: (script, schema) => {
+    const model = scripted(script, "v4")
+    const options = { model, instructions: "Answer.", prompt: "hi", output: Output.object({ schema }) }
+    return { stream: async () => streamText(options), objectsOf: out => out.partialOutputStream }
   }
 }

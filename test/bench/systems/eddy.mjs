@@ -29,6 +29,12 @@ export const eddy = {
     const options = { maxSteps: script.turns, ...more }
     return { model, stream: () => agent.stream("hi", options) }
   },
+  /** Partial values of a schema. */
+  openObjects: (script, schema) => {
+    const agent = new Agent({ id: "bench", instructions: "Answer.", model: scripted(script, "v3") })
+    const stream = () => agent.stream("hi", { structuredOutput: { schema } })
+    return { stream, objectsOf: out => out.objectStream }
+  },
   /** The scripts of an agent, of the one below it, and so on. */
   openNested: scripts => {
     const agent = scripts.reduceRight(

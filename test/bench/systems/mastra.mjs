@@ -22,6 +22,12 @@ export const mastra = {
     const options = { maxSteps: script.turns }
     return { model, stream: () => agent.stream("hi", options) }
   },
+  openObjects: (script, schema) => {
+    const model = scripted(script, "v3")
+    const agent = new Agent({ id: "bench", name: "bench", instructions: "Answer.", model })
+    const stream = () => agent.stream("hi", { structuredOutput: { schema } })
+    return { stream, objectsOf: out => out.objectStream }
+  },
   openNested: scripts => {
     const agent = scripts.reduceRight(
       (below, script, depth) =>
