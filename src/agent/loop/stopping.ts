@@ -10,6 +10,7 @@ import {
   StorageError
 } from "../../protocol/Errors.js"
 import { messageOf } from "../../protocol/safeJson.js"
+import { runEnded } from "../telemetry/runEnded.js"
 import { storeLast } from "../thread.js"
 import type { Asked } from "./asking.js"
 import { type RunEnd, runFinish } from "./ending.js"
@@ -117,5 +118,6 @@ export const ended = <R>(run: Run<R>, end: RunEnd): State<R> => {
   run.tasks?.tell(run.added)
   for (const chunk of runFinish(run, end)) run.emit(chunk)
   run.isOver = true
+  runEnded(run, end)
   return { _tag: "Ended", end }
 }
