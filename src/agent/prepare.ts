@@ -294,4 +294,4 @@ export const prepare = <
   options: RunOptions<Tools, Memory>,
   control: RunControl,
   turn?: Turn
-) => observed(agent, turn?.answered, telemetry => ready(agent, input, options, control, turn, telemetry))
+) => observed(agent, turn, telemetry => ready(agent, input, options, control, turn, telemetry))

@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Agent, BackgroundTasks, Tool } from "eddy"
 import { ScriptedModel } from "eddy/testing"
 import { Effect, Layer, Schema } from "effect"
-import { callOf, calls, gated, loadEverything, manager, pass } from "./backgroundKit.js"
+import { callOf, calls, gated, loadEverything, manager, pass, stores } from "./backgroundKit.js"
 import { chunksOf, settle } from "./kit.js"
 import { ERROR, endOf, OK, Traces } from "./telemetryKit.js"
 import { agentOf, idling, idlingIn, setUp } from "./untilIdleKit.js"
@@ -117,7 +117,7 @@ describe("the trace of a task", () => {
             background: { enabled: true, retries: 1 },
             execute: () =>
               Effect.suspend(() =>
-                ++attempts === 1 ? Effect.fail(new RangeError("once")) : Effect.succeed("ok")
+                ++attempts === 1 ? Effect.die(new RangeError("once")) : Effect.succeed("ok")
               )
           })
           const model = ScriptedModel.make([calls(callOf("c1", "flaky", 1)), reply("Wait.")])
@@ -184,6 +184,29 @@ describe("the trace of a task", () => {
         expect(traces.trees).toHaveLength(1)
       })
     )
+  )
+
+  it.effect("that another process goes on with begins a trace of its own", () =>
+    Effect.gen(function* () {
+      const over = Layer.succeedContext(yield* Layer.build(stores))
+      const asking = Tool.make("ask", {
+        background: { enabled: true },
+        execute: (_, { resumeData, suspend }) =>
+          resumeData === undefined ? suspend() : Effect.withSpan(Effect.succeed(resumeData), "inside")
+      })
+      const model = ScriptedModel.make([calls(callOf("c1", "ask", 1)), reply("Wait.")])
+      const agent = agentOf(model, [asking])
+      yield* Effect.provide(Effect.zipRight(chunksOf(Agent.stream(agent, "go")), settle), manager({}, over))
+      const traces = new Traces()
+      yield* Effect.gen(function* () {
+        yield* Effect.withSpan(Agent.register(agent), "start")
+        const service = yield* BackgroundTasks.BackgroundTasks
+        yield* service.resume("task-1", { answer: 1 })
+        yield* settle
+      }).pipe(Effect.provide(Layer.provideMerge(manager({}, over), traces.layer)))
+      expect(traces.trees).toEqual([["start"], ["execute_tool ask", ["inside"]]])
+      expect(traces.unfinished).toEqual([])
+    }).pipe(Effect.scoped)
   )
 
   it.effect("is told where only the run is traced", () => {

@@ -142,9 +142,12 @@ export interface Invoked {
   readonly description: string | undefined
 }
 
-/** What the turns of a stream share: below what the first of them has begun. */
-export interface Outer {
-  outer: Option.Option<Tracer.AnySpan> | undefined
+/** A turn of a stream of several. */
+export interface TurnOf {
+  /** What its turns share: the span that the first of them has begun below; `undefined` as long as none has. */
+  readonly answered: { outer: Option.Option<Tracer.AnySpan> | undefined }
+  /** What it answers to: nothing, when somebody has just asked for it. */
+  readonly settled: ReadonlyArray<unknown>
 }
 
 /**
@@ -153,20 +156,19 @@ export interface Outer {
  */
 export const observed = <A, E, R>(
   agent: Invoked,
-  turns: Outer | undefined,
+  turn: TurnOf | undefined,
   prepare: (telemetry: RunTelemetry) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
   Effect.withFiberRuntime<A, E, R>(fiber => {
     const spans = spansOf(fiber)
     if (spans === undefined) return prepare(silent)
-    const outer = turns?.outer
-    const isFirst = outer === undefined
-    const parent = parentOf(fiber) ?? (isFirst ? undefined : Option.getOrUndefined(outer))
+    const outer = turn?.answered.outer ?? Option.none()
+    const parent = parentOf(fiber) ?? Option.getOrUndefined(outer)
     const span = spans.begin({
       name: `invoke_agent ${agent.name}`,
       kind: "internal",
       parent,
-      mayHaveOuter: isFirst,
+      mayHaveOuter: turn === undefined || turn.settled.length === 0,
       attributes: {
         [attributes.operation]: "invoke_agent",
         [attributes.agentId]: agent.id,
@@ -174,7 +176,7 @@ export const observed = <A, E, R>(
         [attributes.agentDescription]: agent.description
       }
     })
-    if (turns !== undefined && isFirst) turns.outer = span.parent
+    if (turn !== undefined) turn.answered.outer ??= span.parent
     const telemetry = new RunTelemetry({ spans, span })
     return within(prepare(telemetry), span).pipe(
       Effect.onError(cause => Effect.sync(() => telemetry.close(endingOf(cause))))

@@ -1,5 +1,6 @@
 /** Makes spans by hand, with the tracer of whoever is asked: nothing at all where nobody listens. */
 import * as Cause from "effect/Cause"
+import * as Batch from "effect/Chunk"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as DefaultServices from "effect/DefaultServices"
@@ -74,7 +75,9 @@ export class Spans {
     readonly settings: Settings,
     private readonly clock: Clock.Clock,
     /** What `Effect.annotateSpans` has said of every span. */
-    private readonly annotations: HashMap.HashMap<string, unknown>
+    private readonly annotations: HashMap.HashMap<string, unknown>,
+    /** What `Effect.linkSpans` has. */
+    private readonly links: ReadonlyArray<Tracer.SpanLink>
   ) {}
 
   begin({ attributes: known, kind, mayHaveOuter = false, name, parent }: Beginning): Tracer.Span {
@@ -83,7 +86,7 @@ export class Spans {
       name,
       Option.fromNullable(parent),
       Context.empty(),
-      [],
+      this.links,
       this.clock.unsafeCurrentTimeNanos(),
       kind,
       { captureStackTrace: false, root }
@@ -144,7 +147,8 @@ export const spansOf = (fiber: AnyFiber): Spans | undefined => {
     currentTracer,
     Context.get(fiber.currentContext, Telemetry),
     Context.get(fiber.currentDefaultServices, Clock.Clock),
-    fiber.getFiberRef(FiberRef.currentTracerSpanAnnotations)
+    fiber.getFiberRef(FiberRef.currentTracerSpanAnnotations),
+    Batch.toReadonlyArray(fiber.getFiberRef(FiberRef.currentTracerSpanLinks))
   )
 }
 
