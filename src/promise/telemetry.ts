@@ -1,6 +1,7 @@
 /** Where the traces and metrics of a container go. */
 import * as Layer from "effect/Layer"
-import { type TelemetryOptions as Options, settingsOf, Telemetry } from "../agent/telemetry/Telemetry.js"
+import { Telemetry } from "../agent/telemetry/Telemetry.js"
+import { type TelemetryOptions as Options, settingsOf } from "../agent/telemetry/telemetryOptions.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
 import { refuseUnknown } from "../protocol/options.js"
 

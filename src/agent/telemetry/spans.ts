@@ -15,7 +15,8 @@ import * as Predicate from "effect/Predicate"
 import * as Tracer from "effect/Tracer"
 import { errorType, shown } from "./failures.js"
 import { attributes } from "./names.js"
-import { type Settings, Telemetry } from "./Telemetry.js"
+import { Telemetry } from "./Telemetry.js"
+import type { Settings } from "./telemetryOptions.js"
 
 /** What a span is told: nothing for what is not known. */
 export type Attributes = Readonly<
