@@ -19,6 +19,7 @@ export type {
   StopCondition,
   Timeouts
 } from "./agent/RunOptions.js"
+export * as Telemetry from "./agent/telemetry/Telemetry.js"
 export * as BackgroundTasks from "./background/BackgroundTasks.js"
 export * as LanguageModel from "./model/LanguageModel.js"
 export * as ModelPart from "./model/ModelPart.js"

@@ -66,6 +66,7 @@ export { PostgresStore, type PostgresStoreOptions } from "./promise/PostgresStor
 export type { RunStream } from "./promise/RunStream.js"
 export type { ListThreadsOptions, ThreadMessagesOptions, ThreadScope, Threads } from "./promise/Threads.js"
 export type { TaskStream } from "./promise/taskStream.js"
+export type { TelemetryOptions } from "./promise/telemetry.js"
 export type { Chunk, ChunkFrom, ChunkType, Of as ChunkOf } from "./protocol/Chunk.js"
 export type { Input } from "./protocol/Conversation.js"
 export {

@@ -61,6 +61,7 @@ describe("the doors", () => {
       "RunStore",
       "Task",
       "TaskStore",
+      "Telemetry",
       "ThreadStore",
       "Tool",
       "ToolSchema",

@@ -45,6 +45,7 @@ import { structureOf } from "./structuredOutput.js"
 import { type Answered, RunTasks } from "./tasks/runTasks.js"
 import { settledMessage } from "./tasks/settled.js"
 import { executorOf, noRun } from "./tasks/taskExecutor.js"
+import { observed, type RunTelemetry } from "./telemetry/runTelemetry.js"
 import { storeLast } from "./thread.js"
 
 /** Characters of an answer that a run without replay keeps. */
@@ -154,15 +155,18 @@ const tasksOf = Effect.fnUntraced(function* <R>(
   return new RunTasks(dispatcher, agent.backgroundTasks, services, turn?.answered)
 })
 
-/**
- * A run that can be started once. Whoever starts it closes it, however it ends: that stops what it has running, waits for
- * that, stores what it had said, and lets go of the signal.
- */
-export const prepare = Effect.fnUntraced(function* <
+const ready = Effect.fnUntraced(function* <
   R,
   const Tools extends ReadonlyArray<Tool.Any>,
   const Memory extends MemoryOptions | undefined
->(agent: Agent<R>, input: Input, options: RunOptions<Tools, Memory>, control: RunControl, turn?: Turn) {
+>(
+  agent: Agent<R>,
+  input: Input,
+  options: RunOptions<Tools, Memory>,
+  control: RunControl,
+  turn: Turn | undefined,
+  telemetry: RunTelemetry
+) {
   type Needs = R | RunRequirements<Tools, Memory>
   const { abortSignal, instructions, memory, replay, requestContext, runId, tools, ...changes } = options
   const added: ReadonlyArray<Tool.Tool<string, Needs>> = toolsOf(tools)
@@ -240,6 +244,7 @@ export const prepare = Effect.fnUntraced(function* <
     inbox,
     control,
     clock,
+    telemetry,
     fold,
     structuring,
     emit: structuring?.emit ?? tell,
@@ -253,6 +258,7 @@ export const prepare = Effect.fnUntraced(function* <
       inbox.close()
       const fibers = [...run.running].flatMap(({ fiber }) => fiber ?? [])
       if (run.running.size > 0) stopRunning(run)
+      telemetry.close()
       const stopped = fibers.length === 0 ? Effect.void : Fiber.awaitAll(fibers)
       const left =
         tasks === undefined
@@ -271,5 +277,27 @@ export const prepare = Effect.fnUntraced(function* <
     stopRunning(run)
     inbox.notify()
   })
+  telemetry.begun({
+    runId: id,
+    threadId: thread?.id,
+    model: run.model,
+    messages: () => entries.map(({ message }) => message)
+  })
   return run
 })
+
+/**
+ * A run that can be started once. Whoever starts it closes it, however it ends: that stops what it has running, waits for
+ * that, stores what it had said, and lets go of the signal.
+ */
+export const prepare = <
+  R,
+  const Tools extends ReadonlyArray<Tool.Any>,
+  const Memory extends MemoryOptions | undefined
+>(
+  agent: Agent<R>,
+  input: Input,
+  options: RunOptions<Tools, Memory>,
+  control: RunControl,
+  turn?: Turn
+) => observed(agent, turn, telemetry => ready(agent, input, options, control, turn, telemetry))

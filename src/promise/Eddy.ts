@@ -20,6 +20,7 @@ import { consoleLayer, type EddyLogger, loggerLayer } from "./logging.js"
 import * as Runs from "./runs.js"
 import { Threads } from "./Threads.js"
 import * as Tasks from "./tasks.js"
+import { type TelemetryOptions, telemetryLayer } from "./telemetry.js"
 
 export type { EddyLogger } from "./logging.js"
 
@@ -53,10 +54,11 @@ const startTasks = (
   settings: Settings,
   agents: Iterable<Agent>,
   stores: Storage["layer"],
-  logging: Layer.Layer<never>
+  logging: Layer.Layer<never>,
+  telemetry: TelemetryOptions["layer"]
 ) => {
   const runtime = ManagedRuntime.make(
-    Layer.provideMerge(Tasks.layer(settings, agents), Layer.merge(logging, stores))
+    Layer.provideMerge(Tasks.layer(settings, agents), Layer.mergeAll(logging, telemetry, stores))
   )
   runtime.runFork(Effect.void).addObserver(exit => {
     if (Exit.isSuccess(exit) || Cause.isInterruptedOnly(exit.cause)) return
@@ -76,6 +78,8 @@ export interface EddyOptions<Agents extends Readonly<Record<string, Agent>>> {
   readonly storage?: Storage
   /** How tools run in the background. Default: they do not. Needs `storage`. */
   readonly backgroundTasks?: BackgroundTasksOptions
+  /** Where traces and metrics of its agents go. Default: nowhere. */
+  readonly telemetry?: TelemetryOptions
 }
 
 /**
@@ -99,7 +103,7 @@ export class Eddy<const Agents extends Readonly<Record<string, Agent>> = Readonl
   #ended: Promise<void> | undefined
 
   constructor(options: EddyOptions<Agents> = {}) {
-    refuseUnknown("The container", options, ["agents", "logger", "storage", "backgroundTasks"])
+    refuseUnknown("The container", options, ["agents", "logger", "storage", "backgroundTasks", "telemetry"])
     this.agents = options.agents ?? ({} as Agents)
     const { backgroundTasks, logger, storage } = options
     const stores = storage === undefined ? undefined : layerOf(storage)
@@ -107,12 +111,12 @@ export class Eddy<const Agents extends Readonly<Record<string, Agent>> = Readonl
     if (settings.enabled && stores === undefined) throw missingStorage
     checkAgents(this.agents)
     const logging = logger === undefined ? consoleLayer : loggerLayer(logger)
+    const telemetry = options.telemetry === undefined ? Layer.empty : telemetryLayer(options.telemetry)
     const tasks =
       stores !== undefined && settings.enabled
-        ? startTasks(settings, Object.values(this.agents), stores, logging)
+        ? startTasks(settings, Object.values(this.agents), stores, logging, telemetry)
         : undefined
-    const runtime =
-      tasks ?? ManagedRuntime.make(stores === undefined ? logging : Layer.merge(logging, stores))
+    const runtime = tasks ?? ManagedRuntime.make(Layer.mergeAll(logging, telemetry, stores ?? Layer.empty))
     this.threads = new Threads(async effect => {
       if (this.#ended !== undefined) throw Runs.shutDown
       const exit = await runtime.runPromiseExit(effect)
@@ -127,7 +131,8 @@ export class Eddy<const Agents extends Readonly<Record<string, Agent>> = Readonl
             refusal: () => (this.#ended === undefined ? undefined : Runs.shutDown)
           })
     this.#dispose = () => runtime.dispose()
-    this.#runs = Runs.make(runtime)
+    const ready = options.telemetry === undefined ? undefined : () => runtime.runtime()
+    this.#runs = Runs.make(runtime, ready)
     for (const agent of Object.values(this.agents)) Agent.adopt(agent, this.#runs)
   }
 

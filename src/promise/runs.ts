@@ -33,23 +33,34 @@ export const shutDown = new InvalidConfiguration({
   message: "This container was shut down. Make another one before you use it again."
 })
 
-export const make = (host: Host): Runs => {
+/**
+ * Runs of this host. With `ready` they begin when that has resolved, on the stack of whoever asked for them, so that a trace
+ * finds what is active there.
+ */
+export const make = (host: Host, ready?: () => Promise<unknown>): Runs => {
   const open = new Map<Fiber.RuntimeFiber<void, unknown>, () => void>()
   let isShutDown = false
 
   const start: Runs["start"] = (needy, abort) => {
+    if (ready === undefined) return begin(needy, abort)
+    const go = () => begin(needy, abort)
+    // A host that cannot begin says so to the run.
+    return ready().then(go, go)
+  }
+
+  const begin: Runs["start"] = (needy, abort) => {
     // Where there is no store a run with a thread is refused, and no other asks for one.
-    let begin: Effect.Effect<Recording, unknown> = needy as Effect.Effect<Recording, unknown>
+    let beginning: Effect.Effect<Recording, unknown> = needy as Effect.Effect<Recording, unknown>
     if (isShutDown) return Promise.reject(shutDown)
     return new Promise((resolve, reject) => {
       const fiber = host.runFork(
-        Effect.flatMap(begin, recording => {
+        Effect.flatMap(beginning, recording => {
           resolve(recording)
           return recording.going
         })
       )
       // What is left of it is the run: input and options are not kept as long as it goes.
-      begin = Effect.never
+      beginning = Effect.never
       open.set(fiber, () => abort(shutDownReason))
       fiber.addObserver(exit => {
         open.delete(fiber)

@@ -30,6 +30,11 @@ export const rows = {
   concurrent: { title: "Many: 1 000 runs at once, a delta every 5 ms", flags: timing, seconds: 480 },
   replay: { title: "Long: 100 MB of text with replay: false, the heap's peak", flags: [], seconds: 300 },
   nested: { title: "Sub-agents: deltas told some levels down", flags: timing, seconds: 180 },
+  telemetry: {
+    title: "Traces: runs that nobody listens to, and runs that OpenTelemetry does",
+    flags: timing,
+    seconds: 240
+  },
   thread: { title: "Memory of conversations: the next turn of a thread", flags: timing, seconds: 180 },
   structured: {
     title: "Structured output: every partial value of an objectStream read",

@@ -53,7 +53,8 @@ export const ask = <R>(run: Run<R>, plan: StepPlan<R>, attempt: Attempt): Asked 
   if (plan.models === run.models) run.modelIndex = attempt.modelIndex
   run.ids.mark()
   const request = requestOf(run, plan)
-  const holding = new Holding(run.emit)
+  const chat = run.telemetry.chat({ model, request, retry: attempt.retry }, run.clock)
+  const holding = new Holding(run.emit, chat.heard)
   const answer = Answer.make({
     runId: run.runId,
     messageId: run.messageId,
@@ -72,7 +73,7 @@ export const ask = <R>(run: Run<R>, plan: StepPlan<R>, attempt: Attempt): Asked 
   const silence = isLimited(limits) ? new SilenceWatch(limits, run.clock, () => holding.isShown) : undefined
   let stopBeginning = (_: unknown): void => undefined
   const stopReading = startReading({
-    model,
+    model: chat.model(run.runFork),
     request,
     answer,
     inbox: run.inbox,
@@ -94,7 +95,12 @@ export const ask = <R>(run: Run<R>, plan: StepPlan<R>, attempt: Attempt): Asked 
     stopBeginning(reason)
     stopReading()
   }
-  const release = own(run, { stop })
+  const release = own(run, {
+    stop: reason => {
+      stop(reason)
+      chat.halted(answer, reason)
+    }
+  })
   const stopWatching =
     silence === undefined
       ? undefined
@@ -109,6 +115,7 @@ export const ask = <R>(run: Run<R>, plan: StepPlan<R>, attempt: Attempt): Asked 
   const end = (failure: CallFailure | undefined): void => {
     if (asked.outcome !== undefined) return
     asked.outcome = { failure }
+    chat.ended(answer, failure)
     release()
     stopWatching?.(undefined)
     run.inbox.notify()

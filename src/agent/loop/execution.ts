@@ -128,7 +128,8 @@ export class Execution<R> {
     }
     const executing = Effect.suspend(() => execute(call.input, this.context(call, signal))).pipe(
       Effect.flatMap(withTold(tool.toModelOutput)),
-      Effect.provideService(Caller, this.caller(call, signal))
+      Effect.provideService(Caller, this.caller(call, signal)),
+      work => this.run.telemetry.tool(tool.definition, call, work)
     )
     const settled = Effect.matchCause(executing, {
       onFailure: cause => settle(() => ToolOutcome.fromExit(call.chunk, Exit.failCause(cause))),
@@ -219,6 +220,7 @@ export class Execution<R> {
   private settle(call: AnsweredCall, outcome: ToolOutcome.ToolOutcome): void {
     if (this.isOver(call)) return
     this.outcomes.set(call, outcome)
+    this.run.telemetry.settled(call, outcome)
     this.run.emit(outcome.chunk)
   }
 

@@ -14,7 +14,11 @@ const isEdge = ({ type }: Chunk): boolean =>
 export class Holding {
   private held: Array<Chunk> | undefined = []
 
-  constructor(private readonly tell: (chunk: Chunk) => void) {}
+  constructor(
+    private readonly tell: (chunk: Chunk) => void,
+    /** Called when the answer begins. */
+    private readonly begun: () => void = () => undefined
+  ) {}
 
   /** Whether anything of the answer was told. */
   get isShown(): boolean {
@@ -26,6 +30,7 @@ export class Holding {
     if (this.held === undefined) {
       this.tell(chunk)
     } else if (isFact(chunk) || isEdge(chunk)) {
+      if (this.held.length === 0) this.begun()
       this.held.push(chunk)
     } else {
       this.release()

@@ -17,6 +17,7 @@ import type { CallerInfo } from "../caller.js"
 import type { RunThread } from "../runThread.js"
 import type { Settings } from "../settings.js"
 import type { RunTasks } from "../tasks/runTasks.js"
+import type { RunTelemetry } from "../telemetry/runTelemetry.js"
 import type { Inbox } from "./inbox.js"
 import type { ModelChoice } from "./retrying.js"
 import type { Structuring } from "./structuring.js"
@@ -106,6 +107,8 @@ export interface Run<in out R> {
   readonly inbox: Inbox
   readonly control: RunControl
   readonly clock: Clock.Clock
+  /** What traces and metrics are told of it. */
+  readonly telemetry: RunTelemetry
   /** Tells a chunk: into the fold and the inbox. */
   readonly emit: (chunk: Chunk) => void
   /** Its structured value; `undefined`: nobody asked for one. */

@@ -10,6 +10,7 @@ import {
   StorageError
 } from "../../protocol/Errors.js"
 import { messageOf } from "../../protocol/safeJson.js"
+import { runEnded } from "../telemetry/runEnded.js"
 import { storeLast } from "../thread.js"
 import type { Asked } from "./asking.js"
 import { type RunEnd, runFinish } from "./ending.js"
@@ -119,5 +120,6 @@ export const ended = <R>(run: Run<R>, end: RunEnd): State<R> => {
   for (const chunk of runFinish(run, end)) run.emit(chunk)
   reportValue(run, end)
   run.isOver = true
+  runEnded(run, end)
   return { _tag: "Ended", end }
 }

@@ -54,7 +54,8 @@ export const dispatch = Effect.fnUntraced(function* <R>(
     messages,
     depth: run.caller.depth + 1,
     maxDepth: Math.min(run.caller.maxDepth, run.caller.depth + run.settings.maxDepth),
-    counts: count => used.push(count)
+    counts: count => used.push(count),
+    traced: run.telemetry.traced
   })
   const { thread } = run
   const dispatching = tasks.dispatcher.dispatch(

@@ -1,6 +1,8 @@
 /** The calls of a run that run in the background: what its model is told of them, and what of their outcomes it has seen. */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import type * as Option from "effect/Option"
+import type * as Tracer from "effect/Tracer"
 import {
   overrideField,
   promptOf,
@@ -21,6 +23,8 @@ import type { Tool } from "../../tool/Tool.js"
 
 /** What runs of one stream share: which outcomes were answered, and what was used for them. */
 export class Answered {
+  /** The span that all of them belong below; `undefined` as long as none has begun. */
+  outer: Option.Option<Tracer.AnySpan> | undefined
   private readonly seen = new Set<string>()
   private readonly used = new Map<string, () => Usage.Usage>()
   private readonly outcomes = new Map<string, ToolResultPart>()

@@ -9,6 +9,8 @@ import type { Tool } from "../../tool/Tool.js"
 import type { RequestContext, ToolContext } from "../../tool/ToolContext.js"
 import { Caller, type CallerInfo } from "../caller.js"
 import type { Agent } from "../definition.js"
+import type { Traced } from "../telemetry/spans.js"
+import { attempted } from "../telemetry/taskSpans.js"
 import { withTold } from "./told.js"
 
 /** What an execution has of the run that dispatched it; after a restart there is none of it. */
@@ -20,6 +22,8 @@ export interface DispatchingRun {
   readonly maxDepth: number
   /** What runs below have used counts here. */
   readonly counts: (used: () => Usage.Usage) => void
+  /** Its span; `undefined`: nobody listens. */
+  readonly traced: Traced | undefined
 }
 
 /** What is left of a run after a restart. */
@@ -28,7 +32,8 @@ export const noRun = (maxDepth: number): DispatchingRun => ({
   messages: [],
   depth: 1,
   maxDepth,
-  counts: () => undefined
+  counts: () => undefined,
+  traced: undefined
 })
 
 const contextOf = (
@@ -73,11 +78,12 @@ export const executorOf = <R>(
   run: DispatchingRun
 ): Executor => ({
   execute: (context): Effect.Effect<Executed, unknown> =>
-    Effect.suspend(() => execute(context.task.args, contextOf(context, run))).pipe(
-      Effect.flatMap(withTold(tool.toModelOutput)),
-      Effect.provideService(Caller, callerOf(context, run)),
-      Effect.provide(services)
-    ),
+    attempted(tool.definition, context, run.traced, seen =>
+      Effect.suspend(() => execute(seen.task.args, contextOf(seen, run))).pipe(
+        Effect.flatMap(withTold(tool.toModelOutput)),
+        Effect.provideService(Caller, callerOf(seen, run))
+      )
+    ).pipe(Effect.provide(services)),
   readResumeData: tool.readResumeData,
   callbacks: [tool.background?.callbacks, settings?.callbacks].filter(known => known !== undefined),
   concurrency: settings?.concurrency

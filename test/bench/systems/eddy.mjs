@@ -22,10 +22,12 @@ export const eddy = {
   textOf: chunk => chunk.payload.text,
   resultOf: chunk => chunk.payload.result,
   nestedIn: chunk => (chunk.type === "tool-output" ? chunk.payload.output : undefined),
-  open: (script, more) => {
+  /** `adopt` may put the agent into a container. */
+  open: (script, more, adopt) => {
     const model = scripted(script, "v3")
     const tools = script.steps ? { add } : undefined
     const agent = new Agent({ id: "bench", instructions: "Answer.", model, tools })
+    adopt?.(agent)
     const options = { maxSteps: script.turns, ...more }
     return { model, stream: () => agent.stream("hi", options) }
   },
