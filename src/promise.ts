@@ -4,6 +4,12 @@
  *
  * @since 0.1.0
  */
+export type { Candidate as GoalCandidate, Verdict as GoalVerdict } from "./agent/goals/GoalOptions.js"
+export type {
+  ObjectiveThread,
+  SetObjectiveOptions,
+  UpdateObjectiveOptions
+} from "./agent/goals/objectives.js"
 export type {
   DynamicState,
   MemoryOptions,
@@ -21,6 +27,8 @@ export { Agent, type AgentOptions } from "./promise/Agent.js"
 export type {
   AgentSettings,
   Dynamic,
+  GoalOptions,
+  GoalScorer,
   ModelInput,
   PrepareStep,
   ResumeStreamOptions,
@@ -78,6 +86,7 @@ export {
   InvalidToolArguments,
   InvalidToolOutput,
   ModelError,
+  ObjectiveNotFound,
   RunAborted,
   RunBlocked,
   RunSuspended,
@@ -97,6 +106,7 @@ export {
 export type { FinishReason } from "./protocol/FinishReason.js"
 export type { Message, UIMessage } from "./protocol/Message.js"
 export { type Nested, type NestingCall, unnest } from "./protocol/Nesting.js"
+export type { Objective, ObjectiveStatus } from "./protocol/Objective.js"
 export type { Task, TaskStatus } from "./protocol/Task.js"
 export type { Usage } from "./protocol/Usage.js"
 export type { ListOptions as ListTasksOptions, TaskPage } from "./storage/TaskStore.js"

@@ -39,6 +39,16 @@ export {
   type RunRequirements,
   TypeId
 } from "./definition.js"
+export type { Candidate, GoalOptions, Scorer, Verdict } from "./goals/GoalOptions.js"
+export {
+  clearObjective,
+  getObjective,
+  type ObjectiveThread,
+  type SetObjectiveOptions,
+  setObjective,
+  type UpdateObjectiveOptions,
+  updateObjectiveOptions
+} from "./goals/objectives.js"
 export type { OutputOf, StructuredOutput, WithStructuredOutput } from "./structuredOutput.js"
 export { asTool, type SubAgentOptions } from "./subAgent.js"
 export type { ResumeOptions } from "./tasks/resuming.js"

@@ -10,6 +10,8 @@ import { refuseUnknown } from "../protocol/options.js"
 import type { ThreadStore } from "../storage/ThreadStore.js"
 import type * as Tool from "../tool/Tool.js"
 import { defaultFields, lastMessagesOf, modelsOf, settingsOf, toolsByName } from "./checkOptions.js"
+import type { GoalOptions } from "./goals/GoalOptions.js"
+import { type GoalSettings, goalOf } from "./goals/goalSettings.js"
 import type {
   Defaults,
   Dynamic,
@@ -44,6 +46,7 @@ export interface Agent<out R = never> {
   readonly tools: AgentTools<R>
   readonly memory: MemorySettings | undefined
   readonly backgroundTasks: BackgroundTasksSettings | undefined
+  readonly goal: GoalSettings | undefined
   readonly defaults: Defaults
 }
 
@@ -68,6 +71,8 @@ export interface Options<Tools extends ReadonlyArray<Tool.Any>> extends Defaults
   readonly memory?: MemorySettings
   /** Which of its tools run in the background, where `BackgroundTasks` is provided. Default: those that say so themselves. */
   readonly backgroundTasks?: BackgroundTasksOptions
+  /** How its answers are judged in threads that have an objective: see `setObjective`. Default: they are not. */
+  readonly goal?: GoalOptions
 }
 
 /** What the tools of a list need. @since 0.1.0 @category models */
@@ -95,6 +100,7 @@ const agentFields = [
   "tools",
   "memory",
   "backgroundTasks",
+  "goal",
   ...defaultFields
 ]
 
@@ -108,7 +114,8 @@ const agentFields = [
 export const make = <const Tools extends ReadonlyArray<Tool.Any> = []>(
   options: Options<Tools>
 ): Agent<RequirementsOf<Tools>> => {
-  const { backgroundTasks, description, id, instructions, memory, model, name, tools, ...defaults } = options
+  const { backgroundTasks, description, goal, id, instructions, memory, model, name, tools, ...defaults } =
+    options
   if (typeof id !== "string" || id === "") {
     throw new InvalidConfiguration({
       field: "id",
@@ -136,6 +143,7 @@ export const make = <const Tools extends ReadonlyArray<Tool.Any> = []>(
     tools: agentTools(tools),
     memory,
     backgroundTasks: backgroundTasks === undefined ? undefined : agentSettingsOf(backgroundTasks),
+    goal: goal === undefined ? undefined : goalOf(goal, settings.maxRetries),
     defaults
   }
 }

@@ -34,6 +34,7 @@ import {
   toolsByName
 } from "./checkOptions.js"
 import { type Agent, type AnyRunOptions, type RunRequirements, toolsOf } from "./definition.js"
+import { runGoal } from "./goals/goalSettings.js"
 import { follow } from "./loop/following.js"
 import { capacity, capacityUnkept, Inbox } from "./loop/inbox.js"
 import { instructionsOf } from "./loop/planning.js"
@@ -237,6 +238,7 @@ const ready = Effect.fnUntraced(function* <
         ? undefined
         : { message: settledMessage(turn.settled), after: 0 },
     feedback: [],
+    goal: runGoal(agent.goal, thread),
     rememberCutOff: undefined,
     nested: [...(turn?.answered.take(turn.settled.map(({ id }) => id)) ?? [])],
     caller,

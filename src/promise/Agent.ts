@@ -5,8 +5,14 @@
  */
 import * as Effect from "effect/Effect"
 import * as ManagedRuntime from "effect/ManagedRuntime"
+import * as Option from "effect/Option"
 import { given, settingsOf } from "../agent/checkOptions.js"
 import { type Agent as CoreAgent, make as makeAgent } from "../agent/definition.js"
+import type {
+  ObjectiveThread,
+  SetObjectiveOptions,
+  UpdateObjectiveOptions
+} from "../agent/goals/objectives.js"
 import { RunControl } from "../agent/loop/run.js"
 import type { Dynamic as CoreDynamic } from "../agent/RunOptions.js"
 import { type Recording, record } from "../agent/recording.js"
@@ -19,6 +25,7 @@ import { failureOf } from "../output/RunRecord.js"
 import type { Input } from "../protocol/Conversation.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
 import { lazily } from "../protocol/lazily.js"
+import type { Objective } from "../protocol/Objective.js"
 import { refuseUnknown } from "../protocol/options.js"
 import type { ThreadStore } from "../storage/ThreadStore.js"
 import type * as Tool from "../tool/Tool.js"
@@ -26,6 +33,7 @@ import type * as ToolSchema from "../tool/ToolSchema.js"
 import type { AgentSettings, ResumeStreamOptions, StreamOptions } from "./AgentOptions.js"
 import { toAgentBackground } from "./background.js"
 import { announceEnd, observer } from "./callbacks.js"
+import { toGoal } from "./goal.js"
 import { consoleLayer } from "./logging.js"
 import { ModelOutput } from "./ModelOutput.js"
 import * as Runs from "./runs.js"
@@ -47,6 +55,7 @@ const agentFields = [
   "agents",
   "memory",
   "backgroundTasks",
+  "goal",
   "defaultOptions"
 ] as const satisfies ReadonlyArray<keyof AgentOptions>
 
@@ -64,6 +73,9 @@ const neverIdle = new InvalidConfiguration({
 
 /** Loaded when the first call is resumed. */
 const resuming = lazily(() => import("../agent/tasks/resuming.js"))
+
+/** Loaded when somebody asks for an objective. */
+const objectives = lazily(() => import("../agent/goals/objectives.js"))
 
 const idOf = (field: keyof ResumeStreamOptions, id: unknown): string => {
   if (typeof id === "string" && id !== "") return id
@@ -99,6 +111,7 @@ export class Agent {
       backgroundTasks,
       defaultOptions = {},
       description,
+      goal,
       instructions,
       memory,
       model,
@@ -117,6 +130,7 @@ export class Agent {
       ...(instructions === undefined ? {} : { instructions: toDynamic(instructions, text => text) }),
       ...(memory === undefined ? {} : { memory }),
       ...(backgroundTasks === undefined ? {} : { backgroundTasks: toAgentBackground(backgroundTasks) }),
+      ...(goal === undefined ? {} : { goal: toGoal(goal) }),
       model: toDynamic(model, toModels),
       tools: withAgents(toDynamic(tools ?? {}, toTools), agents)
     })
@@ -205,6 +219,43 @@ export class Agent {
     const error = failureOf(full)
     if (error !== undefined) throw error
     return full
+  }
+
+  /**
+   * Sets what the agent works towards in a thread, which is made when there is none: each answer there is judged from then on, as
+   * `goal` says. It takes the place of another objective. Rejects with `InvalidConfiguration` when the text is empty, and with
+   * `ThreadNotFound` when the thread is another resource's.
+   */
+  setObjective(objective: string, options: SetObjectiveOptions): Promise<Objective> {
+    return this.#runs.ask(
+      Effect.flatMap(objectives, ({ setObjective }) => setObjective(this.#core, objective, options))
+    )
+  }
+
+  /** The objective of a thread; `undefined` when none is set. Rejects with `ThreadNotFound`. */
+  getObjective(options: ObjectiveThread): Promise<Objective | undefined> {
+    return this.#runs.ask(
+      Effect.flatMap(objectives, ({ getObjective }) =>
+        Effect.map(getObjective(this.#core, options), Option.getOrUndefined)
+      )
+    )
+  }
+
+  /**
+   * Pauses an objective, resumes it (`status: "active"`), or gives it another budget. Rejects with `ObjectiveNotFound` when none
+   * is set, with `InvalidConfiguration` when it would be active without a run left, and with `ThreadNotFound`.
+   */
+  updateObjectiveOptions(options: UpdateObjectiveOptions): Promise<Objective> {
+    return this.#runs.ask(
+      Effect.flatMap(objectives, ({ updateObjectiveOptions }) => updateObjectiveOptions(this.#core, options))
+    )
+  }
+
+  /** Takes the objective of a thread away. Whether there was one. Rejects with `ThreadNotFound`. */
+  clearObjective(options: ObjectiveThread): Promise<boolean> {
+    return this.#runs.ask(
+      Effect.flatMap(objectives, ({ clearObjective }) => clearObjective(this.#core, options))
+    )
   }
 
   #stream<A>(messages: Input, defaults: StreamOptions, options: StreamOptions): Promise<ModelOutput<A>> {

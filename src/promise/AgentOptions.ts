@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import type { Candidate, GoalOptions as CoreGoalOptions, Verdict } from "../agent/goals/GoalOptions.js"
 import type {
   StepChanges as CoreStepChanges,
   DynamicState,
@@ -125,6 +126,36 @@ export interface ResumeStreamOptions extends StreamOptions {
   readonly toolCallId: string
 }
 
+/**
+ * Judges an answer without a model. `true` or a score of 1 passes. One that throws or rejects, or gives none of these, pauses the
+ * objective.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type GoalScorer = (
+  candidate: Candidate
+) => Verdict | boolean | number | Promise<Verdict | boolean | number>
+
+/**
+ * How answers are judged. Without a judge and a scorer they are not: objectives are kept, and nothing else happens. With both an
+ * answer has to pass both: the scorer is asked first, and the judge only about answers that the scorer has passed.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface GoalOptions extends Omit<CoreGoalOptions, "judge" | "scorer" | "timeout"> {
+  /**
+   * The model that judges, or several to fall back on. Its calls are made again as those of the agent are, also when it gives no
+   * verdict; what it uses counts into the run.
+   */
+  readonly judge?: ModelInput
+  /** Judges without a model, instead of the judge or before it. */
+  readonly scorer?: GoalScorer
+  /** Milliseconds that one evaluation may take, retries included; then the objective is paused. Default: no limit. */
+  readonly timeoutMs?: number
+}
+
 /** What an agent is made of, but for the agents below it. @since 0.1.0 @category models */
 export interface AgentSettings {
   /** Default: the name. */
@@ -141,6 +172,8 @@ export interface AgentSettings {
   readonly memory?: MemorySettings
   /** Which of its tools run in the background, in a container with `backgroundTasks`. Default: those that say so themselves. */
   readonly backgroundTasks?: AgentBackgroundTasks
+  /** How its answers are judged in threads that have an objective: see `setObjective`. Default: they are not. */
+  readonly goal?: GoalOptions
   /** What every run has unless it says otherwise. */
   readonly defaultOptions?: StreamOptions
 }

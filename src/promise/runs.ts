@@ -3,9 +3,10 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
 import type { Recording } from "../agent/recording.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
-import type { ThreadStore } from "../storage/ThreadStore.js"
+import { ThreadStore } from "../storage/ThreadStore.js"
 
 /** Runs effects somewhere. */
 export interface Host {
@@ -19,6 +20,8 @@ export interface Runs {
     begin: Effect.Effect<Recording, unknown, ThreadStore>,
     abort: Recording["abort"]
   ) => Promise<Recording>
+  /** Runs what asks the store, to its end. Rejects with what it fails with, and where there is no store. */
+  readonly ask: <A>(effect: Effect.Effect<A, unknown, ThreadStore>) => Promise<A>
   /** Runs an effect of the log. */
   readonly log: (effect: Effect.Effect<void>) => void
   /** Aborts every run and waits for them; no other starts afterwards. */
@@ -32,6 +35,12 @@ export const shutDown = new InvalidConfiguration({
   field: "runtime",
   message: "This container was shut down. Make another one before you use it again."
 })
+
+const noStore = {
+  field: "storage",
+  message:
+    "The agent has nowhere to keep threads. Give its container a store, for example new Eddy({ agents, storage: new InMemoryStore() })."
+}
 
 /**
  * Runs of this host. With `ready` they begin when that has resolved, on the stack of whoever asked for them, so that a trace
@@ -70,6 +79,21 @@ export const make = (host: Host, ready?: () => Promise<unknown>): Runs => {
     })
   }
 
+  const ask: Runs["ask"] = effect => {
+    if (isShutDown) return Promise.reject(shutDown)
+    const provided = Effect.flatMap(Effect.serviceOption(ThreadStore), store =>
+      Option.isSome(store)
+        ? Effect.provideService(effect, ThreadStore, store.value)
+        : Effect.fail(new InvalidConfiguration(noStore))
+    )
+    return new Promise((resolve, reject) =>
+      host.runFork(provided).addObserver(exit => {
+        if (Exit.isSuccess(exit)) resolve(exit.value)
+        else reject(Cause.isInterruptedOnly(exit.cause) ? shutDown : Cause.squash(exit.cause))
+      })
+    )
+  }
+
   const shutdown = async (): Promise<void> => {
     isShutDown = true
     const ended = Array.from(open, ([fiber, abort]) => {
@@ -79,5 +103,5 @@ export const make = (host: Host, ready?: () => Promise<unknown>): Runs => {
     await Promise.all(ended)
   }
 
-  return { start, shutdown, log: effect => void host.runFork(effect) }
+  return { start, ask, shutdown, log: effect => void host.runFork(effect) }
 }

@@ -98,6 +98,12 @@ export class ThreadNotFound extends tagged("ThreadNotFound")<{
   readonly message: string
 }> {}
 
+/** The thread has no objective that could be changed. Set one with `setObjective` first. @since 0.1.0 @category errors */
+export class ObjectiveNotFound extends tagged("ObjectiveNotFound")<{
+  readonly threadId: string
+  readonly message: string
+}> {}
+
 /**
  * The run was stopped from outside: its abort signal fired, `cancel` was called, or the scope that owns it closed.
  * `cause` is the signal's reason, when there is one.

@@ -16,15 +16,17 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import { StorageError, ThreadNotFound } from "../protocol/Errors.js"
+import { StorageError, type ThreadNotFound } from "../protocol/Errors.js"
 import { lazily } from "../protocol/lazily.js"
 import type { Message, ToolResultPart } from "../protocol/Message.js"
+import type { Objective } from "../protocol/Objective.js"
 import { type JsonValue, wellFormed } from "../protocol/safeJson.js"
-import { ask, optionalText, whole } from "./asking.js"
+import { ask, mostTries, notFound, optionalText, whole } from "./asking.js"
 import * as memoryThreads from "./memoryThreads.js"
+import * as objectives from "./objectives.js"
 import type { Encoded } from "./threadRows.js"
 
-export type { Encoded, MessageRow, NewMessageRow, Place, ThreadRow } from "./threadRows.js"
+export type { Encoded, MessageRow, NewMessageRow, Objectives, Place, ThreadRow } from "./threadRows.js"
 
 /** What an application keeps with a thread. @since 0.1.0 @category models */
 export type Metadata = { readonly [key: string]: JsonValue }
@@ -67,6 +69,12 @@ export interface NewMessage {
   readonly id: string
   readonly runId?: string
   readonly message: Message
+}
+
+/** A thread, and whom it has to belong to: one of another resource is as good as none. @since 0.1.0 @category models */
+export interface OwnedThread {
+  readonly threadId: string
+  readonly resourceId: string
 }
 
 /** Which threads to list. @since 0.1.0 @category models */
@@ -145,17 +153,24 @@ export class ThreadStore extends Context.Tag("eddy/ThreadStore")<
       part: ToolResultPart,
       accepts?: (present: ToolResultPart, runId: string | undefined) => boolean
     ) => Effect.Effect<boolean, StorageError>
+    /** What is worked towards in the thread. None, too, where the driver keeps no objectives. */
+    readonly objective: (
+      thread: OwnedThread
+    ) => Effect.Effect<Option.Option<Objective>, StorageError | ThreadNotFound>
+    /**
+     * Gives the thread the objective that `change` makes of the one that it has, or none, and gives that back. What others
+     * change meanwhile is not lost: `change` is asked again then, with what there is. What it gives back as it was given is not
+     * written. Its failure leaves everything as it is. The thread does not count as changed.
+     */
+    readonly changeObjective: <E>(
+      thread: OwnedThread,
+      change: (present: Option.Option<Objective>) => Either.Either<Option.Option<Objective>, E>
+    ) => Effect.Effect<Option.Option<Objective>, E | StorageError | ThreadNotFound>
   }
 >() {}
 
 /** Loaded when the first row is read or written: it needs schemas, which take long to load. */
 const rows = lazily(() => import("./storedRows.js"))
-
-const notFound = (threadId: string): ThreadNotFound =>
-  new ThreadNotFound({
-    threadId,
-    message: `There is no thread "${threadId}" here. Open it first, or check its id and the resource that it belongs to.`
-  })
 
 /** The last of each id, at the place of the first: drivers need not care. */
 const distinct = (messages: ReadonlyArray<NewMessage>): ReadonlyArray<NewMessage> => [
@@ -169,6 +184,7 @@ const distinct = (messages: ReadonlyArray<NewMessage>): ReadonlyArray<NewMessage
  * @category constructors
  */
 export const make = (driver: Encoded): Context.Tag.Service<ThreadStore> => ({
+  ...objectives.make(driver),
   open: Effect.fnUntraced(function* (thread) {
     const operation = "ThreadStore.open"
     const { readThread, writeMetadata } = yield* rows
@@ -284,9 +300,6 @@ export const make = (driver: Encoded): Context.Tag.Service<ThreadStore> => ({
     })
   })
 })
-
-/** Others may change a message meanwhile, but not for ever. */
-const mostTries = 100
 
 /** The message with another outcome of the call; `undefined` when it has none of it that may be replaced. */
 const withOutcome = (

@@ -13,6 +13,7 @@
 import { contentCases } from "./conformance/contentCases.js"
 import * as Conformance from "./conformance/kit.js"
 import { messageCases } from "./conformance/messageCases.js"
+import * as Objectives from "./conformance/objectiveCases.js"
 import { outcomeCases } from "./conformance/outcomeCases.js"
 import { threadCases } from "./conformance/threadCases.js"
 
@@ -33,3 +34,6 @@ export type NotConforming = Conformance.NotConforming
 
 /** Everything that a store must do. The cases may run in any order, also at the same time. @since 0.1.0 @category cases */
 export const cases: ReadonlyArray<Case> = [...threadCases, ...messageCases, ...contentCases, ...outcomeCases]
+
+/** What a store must do beside that whose driver keeps objectives: see `ThreadStore.Encoded`. @since 0.1.0 @category cases */
+export const objectiveCases: ReadonlyArray<Case> = Objectives.objectiveCases

@@ -1,6 +1,6 @@
 /** What every port does with what it is asked, before a driver is. */
 import * as Effect from "effect/Effect"
-import { StorageError } from "../protocol/Errors.js"
+import { StorageError, ThreadNotFound } from "../protocol/Errors.js"
 import { wellFormed } from "../protocol/safeJson.js"
 
 /** The driver's words may hold what it was asked: they stay in the cause. */
@@ -17,3 +17,13 @@ export const whole = (value: number): number =>
 
 export const optionalText = (text: string | undefined): string | undefined =>
   text === undefined ? undefined : wellFormed(text)
+
+/** Of a thread that is not there, or is another resource's. */
+export const notFound = (threadId: string): ThreadNotFound =>
+  new ThreadNotFound({
+    threadId,
+    message: `There is no thread "${threadId}" here. Open it first, or check its id and the resource that it belongs to.`
+  })
+
+/** Others may change meanwhile what is compared and set, but not for ever. */
+export const mostTries = 100

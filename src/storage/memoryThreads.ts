@@ -8,6 +8,7 @@ interface Stored {
   /** In order of `sequence`, without gaps: a message's index is its sequence less 1. */
   readonly messages: Array<MessageRow>
   readonly indexes: Map<string, number>
+  readonly objective: string | null
 }
 
 /** Where the turn begins that the message at `first` belongs to. */
@@ -43,7 +44,7 @@ export const make = (): Encoded => {
       Effect.sync(() => {
         const stored = threads.get(thread.id)
         if (stored !== undefined) return stored.thread
-        threads.set(thread.id, { thread, messages: [], indexes: new Map() })
+        threads.set(thread.id, { thread, messages: [], indexes: new Map(), objective: null })
         return thread
       }),
     get: id => Effect.sync(() => Option.map(find(id), ({ thread }) => thread)),
@@ -97,6 +98,23 @@ export const make = (): Encoded => {
         stored.messages[index] = { ...message, content }
         change(stored, { updatedAt: now })
         return true
-      })
+      }),
+    objectives: {
+      get: (threadId, resourceId) =>
+        Effect.sync(() =>
+          Option.map(
+            Option.filter(find(threadId), ({ thread }) => thread.resourceId === resourceId),
+            ({ objective }) => objective
+          )
+        ),
+      replace: (threadId, resourceId, expected, content) =>
+        Effect.sync(() => {
+          const stored = threads.get(threadId)
+          if (stored?.thread.resourceId !== resourceId || stored.objective !== expected) return false
+          // Its place in the order of changes stays.
+          threads.set(threadId, { ...stored, objective: content })
+          return true
+        })
+    }
   }
 }

@@ -37,6 +37,28 @@ export interface MessageRow extends NewMessageRow, Place {
 }
 
 /**
+ * What a database does with the objectives of threads: each thread has one, or none. Both operations know only threads of this
+ * id that belong to this resource; an objective goes with its thread.
+ *
+ * @since 0.1.0
+ * @category drivers
+ */
+export interface Objectives {
+  /** The objective: the text of a JSON object, byte for byte as it was given, or `null`. None when there is no such thread. */
+  readonly get: (threadId: string, resourceId: string) => Effect.Effect<Option.Option<string | null>, unknown>
+  /**
+   * Compare and set: gives the thread this objective, or none, if it has the expected one, or none when that is `null`, and
+   * changes nothing else, no `updatedAt` and no place in a list. Whether it had it.
+   */
+  readonly replace: (
+    threadId: string,
+    resourceId: string,
+    expected: string | null,
+    content: string | null
+  ) => Effect.Effect<boolean, unknown>
+}
+
+/**
  * What a database does for a {@link ThreadStore}. It may fail with anything, which becomes the cause of a `StorageError`.
  *
  * Each operation is atomic: it is done whole or not at all, also when it is interrupted, and no other sees half of it.
@@ -108,4 +130,9 @@ export interface Encoded {
     content: string,
     now: number
   ) => Effect.Effect<boolean, unknown>
+  /**
+   * The objectives of threads. A driver without them does everything else; a thread has no objective then, and whoever sets one
+   * fails. `ThreadStoreConformance.objectiveCases` say whether they do what is told here.
+   */
+  readonly objectives?: Objectives
 }

@@ -2,6 +2,7 @@
 import { Effect, Option } from "effect"
 import * as memoryThreads from "../../src/storage/memoryThreads.js"
 import type { Encoded, MessageRow, NewMessageRow, ThreadRow } from "../../src/storage/threadRows.js"
+import { mutationsOfObjectives } from "./brokenObjectives.js"
 
 type Mutation = (driver: Encoded) => Partial<Encoded>
 
@@ -433,7 +434,8 @@ const mutationsOfOutcomes: Readonly<Record<string, Mutation>> = {
 /** What each does wrong, and how to make one. */
 export const brokenDrivers: ReadonlyArray<readonly [wrong: string, make: () => Encoded]> = Object.entries({
   ...mutations,
-  ...mutationsOfOutcomes
+  ...mutationsOfOutcomes,
+  ...mutationsOfObjectives
 }).map(([wrong, mutate]) => [
   wrong,
   () => {

@@ -11,6 +11,9 @@ const onFile = Layer.unwrapScoped(Effect.map(freshFile, url => LibSqlStore.layer
 describe("libSQL", () => {
   layer(onFile, { excludeTestServices: true })("on one file", it => {
     for (const { name, run } of ThreadStoreConformance.cases) it.effect(`threads: ${name}`, () => run)
+    for (const { name, run } of ThreadStoreConformance.objectiveCases) {
+      it.effect(`objectives: ${name}`, () => run)
+    }
     for (const { name, run } of TaskStoreConformance.cases) it.effect(`tasks: ${name}`, () => run)
     for (const { name, run } of RunStoreConformance.cases) it.effect(`runs: ${name}`, () => run)
 
@@ -20,6 +23,7 @@ describe("libSQL", () => {
         Effect.all(
           [
             ...ThreadStoreConformance.cases.map(({ run }) => run),
+            ...ThreadStoreConformance.objectiveCases.map(({ run }) => run),
             ...TaskStoreConformance.cases.map(({ run }) => run),
             ...RunStoreConformance.cases.map(({ run }) => run)
           ],

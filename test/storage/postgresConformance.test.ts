@@ -12,6 +12,9 @@ const inSchema = Layer.unwrapScoped(Effect.map(freshSchema, url => PostgresStore
 describe.skipIf(postgresUrl === undefined).concurrent("PostgreSQL", () => {
   layer(inSchema, { excludeTestServices: true })("in one schema", it => {
     for (const { name, run } of ThreadStoreConformance.cases) it.effect(`threads: ${name}`, () => run)
+    for (const { name, run } of ThreadStoreConformance.objectiveCases) {
+      it.effect(`objectives: ${name}`, () => run)
+    }
     for (const { name, run } of TaskStoreConformance.cases) it.effect(`tasks: ${name}`, () => run)
     for (const { name, run } of RunStoreConformance.cases) it.effect(`runs: ${name}`, () => run)
   })

@@ -2,11 +2,16 @@
 
 import { describe, expect, it } from "@effect/vitest"
 import { createClient } from "@libsql/client"
-import { LibSqlStore, PostgresStore } from "eddy"
-import { Effect, Either, type Layer, type Scope } from "effect"
+import { LibSqlStore, Objective, PostgresStore } from "eddy"
+import { Effect, Either, Exit, type Layer, Option, Scope } from "effect"
 import { freshFile, freshSchema, postgresUrl, psql } from "../support/databases.js"
-import { type Stores, start } from "../support/sharedDatabase.js"
+import { type Stores, say, start } from "../support/sharedDatabase.js"
 import { taskOf } from "../support/taskOf.js"
+
+/** Versions of the tables, as they are now. */
+const current = [1, 2]
+
+const newer = current.length + 1
 
 interface Database {
   readonly name: string
@@ -49,7 +54,7 @@ for (const { execute, fresh, isThere, layer, name } of databases) {
         const url = yield* fresh
         yield* Effect.scoped(open(url))
         const before = yield* execute(url, "SELECT * FROM eddy_migrations")
-        expect(before.map(({ version }) => Number(version))).toEqual([1])
+        expect(before.map(({ version }) => Number(version))).toEqual(current)
         yield* Effect.scoped(open(url))
         expect(yield* execute(url, "SELECT * FROM eddy_migrations")).toEqual(before)
       })
@@ -62,7 +67,7 @@ for (const { execute, fresh, isThere, layer, name } of databases) {
         const processes = yield* Effect.all(opened, { concurrency: "unbounded" })
         yield* Effect.forEach(processes, ({ tasks }, index) => tasks.create(taskOf(`${index}`), "me"))
         const versions = yield* execute(url, "SELECT version FROM eddy_migrations")
-        expect(versions.map(({ version }) => Number(version))).toEqual([1])
+        expect(versions.map(({ version }) => Number(version)).sort()).toEqual(current)
       })
     )
 
@@ -70,14 +75,35 @@ for (const { execute, fresh, isThere, layer, name } of databases) {
       Effect.gen(function* () {
         const url = yield* fresh
         yield* Effect.scoped(open(url))
-        yield* execute(url, "INSERT INTO eddy_migrations (version, applied_at) VALUES (2, 0)")
+        yield* execute(url, `INSERT INTO eddy_migrations (version, applied_at) VALUES (${newer}, 0)`)
         const opened = yield* Effect.either(Effect.scoped(open(url)))
         expect(Either.getLeft(opened)).toMatchObject({
           _tag: "Some",
           value: { _tag: "StorageError", operation: "Storage.migrate" }
         })
-        expect(Either.match(opened, { onLeft: String, onRight: () => "" })).toContain("version 2")
-        expect(yield* execute(url, "SELECT version FROM eddy_migrations")).toHaveLength(2)
+        expect(Either.match(opened, { onLeft: String, onRight: () => "" })).toContain(`version ${newer}`)
+        expect(yield* execute(url, "SELECT version FROM eddy_migrations")).toHaveLength(newer)
+      })
+    )
+
+    it.scopedLive("brings tables of the first version up to date, and keeps what they hold", () =>
+      Effect.gen(function* () {
+        const url = yield* fresh
+        const old = yield* Scope.make()
+        const before = yield* Effect.provideService(open(url), Scope.Scope, old)
+        yield* before.threads.open({ id: "t", resourceId: "r", title: "old" })
+        yield* before.threads.append("t", [say("one")])
+        yield* Scope.close(old, Exit.void)
+        // As the first version left them.
+        yield* execute(url, "ALTER TABLE eddy_threads DROP COLUMN objective")
+        yield* execute(url, "DELETE FROM eddy_migrations WHERE version > 1")
+        const { threads } = yield* open(url)
+        const thread = { threadId: "t", resourceId: "r" }
+        expect(yield* threads.objective(thread)).toEqual(Option.none())
+        const objective = Option.some(Objective.make("Reach it.", 5, new Date(1000)))
+        yield* threads.changeObjective(thread, () => Either.right(objective))
+        expect(yield* threads.objective(thread)).toEqual(objective)
+        expect(yield* threads.messages("t")).toHaveLength(1)
       })
     )
 

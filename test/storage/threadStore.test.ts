@@ -2,15 +2,15 @@
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { describe, expect, it } from "@effect/vitest"
-import { type Message, ThreadStore } from "eddy"
+import { type Message, Objective, ThreadStore } from "eddy"
 import { ThreadStoreConformance } from "eddy/testing"
-import { Effect, Exit, Layer, Option } from "effect"
+import { Effect, Either, Exit, Layer, Option } from "effect"
 import * as memoryThreads from "../../src/storage/memoryThreads.js"
 import type { Encoded, MessageRow, NewMessageRow, ThreadRow } from "../../src/storage/threadRows.js"
 import { brokenDrivers } from "./brokenDrivers.js"
 import { failingDrivers } from "./failingDrivers.js"
 
-const { cases } = ThreadStoreConformance
+const cases = [...ThreadStoreConformance.cases, ...ThreadStoreConformance.objectiveCases]
 
 const layerOf = (driver: Encoded) => Layer.succeed(ThreadStore.ThreadStore, ThreadStore.make(driver))
 
@@ -143,7 +143,18 @@ describe("the conformance cases", () => {
     Effect.map(
       firstFailure(() => {
         const driver = memoryThreads.make()
-        const { append, delete: remove, findTool, get, list, messages, open, replace, update } = driver
+        const {
+          append,
+          delete: remove,
+          findTool,
+          get,
+          list,
+          messages,
+          objectives,
+          open,
+          replace,
+          update
+        } = driver
         const later = <A, E>(effect: Effect.Effect<A, E>) =>
           Effect.yieldNow().pipe(Effect.zipRight(effect), Effect.zipLeft(Effect.yieldNow()))
         return {
@@ -153,6 +164,14 @@ describe("the conformance cases", () => {
           get: id => later(get(id)),
           list: page => later(list(page)),
           messages: (...given) => later(messages(...given)),
+          ...(objectives === undefined
+            ? {}
+            : {
+                objectives: {
+                  get: (...given) => later(objectives.get(...given)),
+                  replace: (...given) => later(objectives.replace(...given))
+                }
+              }),
           open: thread => later(open(thread)),
           replace: (...given) => later(replace(...given)),
           update: (...given) => later(update(...given))
@@ -180,7 +199,22 @@ describe("the conformance cases", () => {
   )
 })
 
-const names = ["open", "get", "list", "update", "delete", "append", "messages", "replaceOutcome"] as const
+const names = [
+  "open",
+  "get",
+  "list",
+  "update",
+  "delete",
+  "append",
+  "messages",
+  "replaceOutcome",
+  "objective",
+  "changeObjective"
+] as const
+
+const mine = { threadId: "t", resourceId: "r" }
+
+const reachIt = Objective.make("Reach it.", 5, new Date(1000))
 
 /** Every operation, and what the driver is asked for it. */
 const operations: Readonly<
@@ -196,7 +230,9 @@ const operations: Readonly<
   delete: store => store.delete("t"),
   append: store => store.append("t", [say("a")]),
   messages: store => store.messages("t"),
-  replaceOutcome: store => store.replaceOutcome("t", outcome("call", "done"))
+  replaceOutcome: store => store.replaceOutcome("t", outcome("call", "done")),
+  objective: store => store.objective(mine),
+  changeObjective: store => store.changeObjective(mine, () => Either.right(Option.some(reachIt)))
 }
 
 const failing = (effect: Effect.Effect<never, unknown>): Encoded => ({
@@ -208,7 +244,8 @@ const failing = (effect: Effect.Effect<never, unknown>): Encoded => ({
   append: () => effect,
   messages: () => effect,
   findTool: () => effect,
-  replace: () => effect
+  replace: () => effect,
+  objectives: { get: () => effect, replace: () => effect }
 })
 
 describe("a driver that", () => {
@@ -330,6 +367,89 @@ describe("an outcome that is replaced", () => {
       const error = yield* Effect.flip(store.replaceOutcome("t", broken))
       expect(error).toMatchObject({ _tag: "StorageError", operation: "ThreadStore.replaceOutcome" })
       expect(yield* messagesOf(store)).toEqual(given.map(({ message }) => message))
+    })
+  )
+})
+
+describe("a driver without objectives", () => {
+  const withoutObjectives = (): Encoded => {
+    const { objectives: _, ...driver } = memoryThreads.make()
+    return driver
+  }
+
+  it.live("does everything else", () =>
+    Effect.forEach(ThreadStoreConformance.cases, ({ run }) =>
+      Effect.provide(run, layerOf(withoutObjectives()))
+    )
+  )
+
+  it.effect("has threads without one, and refuses to set one", () =>
+    Effect.gen(function* () {
+      const store = ThreadStore.make(withoutObjectives())
+      yield* store.open({ id: "t", resourceId: "r" })
+      expect(yield* store.objective(mine)).toEqual(Option.none())
+      expect(yield* store.changeObjective(mine, () => Either.right(Option.none()))).toEqual(Option.none())
+      expect(yield* Effect.flip(operations.changeObjective(store))).toMatchObject({
+        _tag: "StorageError",
+        operation: "ThreadStore.changeObjective",
+        message: expect.stringContaining("keeps no objectives")
+      })
+      const foreign = { threadId: "t", resourceId: "other" }
+      expect(yield* Effect.flip(store.objective(foreign))).toMatchObject({ _tag: "ThreadNotFound" })
+    })
+  )
+})
+
+describe("an objective that cannot be read", () => {
+  const { objectives } = memoryThreads.make()
+
+  it.effect.each([
+    "",
+    "{",
+    "{}",
+    "null",
+    '"text"',
+    '{"objective":"x","status":"lost","maxRuns":1,"runsUsed":0,"createdAt":0,"updatedAt":0}',
+    '{"objective":"x","status":"active","maxRuns":1,"runsUsed":-1,"createdAt":0,"updatedAt":0}',
+    '{"objective":"x","status":"active","maxRuns":1,"runsUsed":0,"createdAt":null,"updatedAt":0}'
+  ])("fails with a StorageError that names its thread: %s", content =>
+    Effect.gen(function* () {
+      const driver = memoryThreads.make()
+      const get = () => Effect.succeedSome(content)
+      const store = ThreadStore.make({
+        ...driver,
+        ...(objectives === undefined ? {} : { objectives: { ...objectives, get } })
+      })
+      const error = yield* Effect.flip(store.objective(mine))
+      expect(error).toMatchObject({ _tag: "StorageError", operation: "ThreadStore.objective" })
+      expect(error.message).toContain('thread "t"')
+    })
+  )
+
+  it.effect("is not written", () =>
+    Effect.gen(function* () {
+      const store = ThreadStore.make(memoryThreads.make())
+      yield* store.open({ id: "t", resourceId: "r" })
+      const broken = Option.some({ ...reachIt, maxRuns: Number.NaN })
+      const error = yield* Effect.flip(store.changeObjective(mine, () => Either.right(broken)))
+      expect(error).toMatchObject({ _tag: "StorageError", operation: "ThreadStore.changeObjective" })
+      expect(yield* store.objective(mine)).toEqual(Option.none())
+    })
+  )
+
+  it.effect("that changes each time is given up", () =>
+    Effect.gen(function* () {
+      const driver = memoryThreads.make()
+      const replace = () => Effect.succeed(false)
+      const store = ThreadStore.make({
+        ...driver,
+        ...(driver.objectives === undefined ? {} : { objectives: { ...driver.objectives, replace } })
+      })
+      yield* store.open({ id: "t", resourceId: "r" })
+      expect(yield* Effect.flip(operations.changeObjective(store))).toMatchObject({
+        _tag: "StorageError",
+        message: expect.stringContaining("changed each time")
+      })
     })
   )
 })

@@ -29,6 +29,10 @@ const isTaskEvent = (type: string): boolean => type.startsWith("background-task-
 const isSuspension = (type: string): boolean =>
   type === "tool-call-approval" || type === "tool-call-suspended"
 
+/** A judgement is the last thing of its step, unless something ends the run. */
+const mayFollowGoal = (type: string): boolean =>
+  type === "goal" || type === "step-finish" || type === "finish" || type in endReasons || isTaskEvent(type)
+
 class Checker {
   readonly violations: Array<string> = []
   private index = 0
@@ -38,6 +42,8 @@ class Checker {
   private isContinued: boolean | undefined
   /** Whether a call of this step that we answer has its outcome: no content comes after it. */
   private hasOutcome = false
+  /** What the last judgement of this step said; `undefined` before the first. */
+  private goal: Chunk.PayloadOf<"goal"> | undefined
   private end: EndType | undefined
   private isLeftToClient = false
   private isFinished = false
@@ -65,6 +71,9 @@ class Checker {
     if (this.end !== undefined && chunk.type !== "finish" && !isTaskEvent(chunk.type)) {
       if (!(isSuspension(this.end) && isSuspension(chunk.type))) this.fault(`${chunk.type} after ${this.end}`)
     }
+    if (this.goal !== undefined && this.isStepOpen && !mayFollowGoal(chunk.type)) {
+      this.fault(`${chunk.type} after goal`)
+    }
     this.check(chunk)
     this.index++
   }
@@ -86,6 +95,8 @@ class Checker {
       case "tool-call-approval":
       case "tool-call-suspended":
         return this.runEnds(chunk.type)
+      case "goal":
+        return this.judged(chunk.payload)
       case "text-start":
         return this.blockStart(chunk.payload.id, "text")
       case "reasoning-start":
@@ -197,6 +208,24 @@ class Checker {
     }
   }
 
+  /** The answer is whole, and the numbers add up. */
+  private judged(goal: Chunk.PayloadOf<"goal">): void {
+    const { iteration, maxRunsReached, passed, status, timedOut } = goal
+    if (!this.isStepOpen) this.fault("goal outside a step")
+    this.nothingOpen("goal")
+    this.allAnswered("goal")
+    if (iteration < 1) this.fault(`goal of iteration ${iteration}`)
+    if (passed && status !== "done") this.fault(`goal has passed, and is ${status}`)
+    if (passed && timedOut) this.fault("goal has passed, and took too long")
+    if (maxRunsReached !== (status === "paused" && iteration >= goal.maxRuns)) {
+      this.fault(
+        `goal ${iteration} of ${goal.maxRuns} is ${status}, and says ${maxRunsReached} of its budget`
+      )
+    }
+    if (this.goal !== undefined && this.goal.status !== "active") this.fault(`goal after ${this.goal.status}`)
+    this.goal = goal
+  }
+
   private written(id: string): void {
     if (!this.isStepOpen) this.fault("tool-output outside a step")
     const call = this.calls.get(id)
@@ -225,6 +254,10 @@ class Checker {
       this.fault(`step-finish lists the calls [${listed.join()}], the step made [${called.join()}]`)
     }
     this.isContinued = payload.stepResult.isContinued
+    if (this.goal !== undefined && this.goal.status !== "active" && this.isContinued) {
+      this.fault(`step-finish says that the run goes on, and its goal is ${this.goal.status}`)
+    }
+    this.goal = undefined
     this.isStepOpen = false
   }
 

@@ -14,6 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Random from "effect/Random"
 import { RunAborted } from "../../protocol/Errors.js"
+import { tellObjective } from "../goals/stage.js"
 import { openThread } from "../thread.js"
 import { type Asked, ask } from "./asking.js"
 import { stepReason } from "./ending.js"
@@ -36,7 +37,7 @@ const opening = <R>(run: Run<R>): State<R> => {
   if (thread === undefined) return asking(run)
   return waitFor(
     run,
-    openThread(run, thread),
+    Effect.zipLeft(openThread(run, thread), tellObjective(run, thread)),
     exit => {
       if (Exit.isFailure(exit)) return failedWith(exit.cause, undefined)
       run.input = exit.value

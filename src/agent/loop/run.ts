@@ -14,6 +14,7 @@ import * as Usage from "../../protocol/tokens.js"
 import type { Tool } from "../../tool/Tool.js"
 import type { RequestContext } from "../../tool/ToolContext.js"
 import type { CallerInfo } from "../caller.js"
+import type { RunGoal } from "../goals/goalSettings.js"
 import type { RunThread } from "../runThread.js"
 import type { Settings } from "../settings.js"
 import type { RunTasks } from "../tasks/runTasks.js"
@@ -96,6 +97,8 @@ export interface Run<in out R> {
   note: Note | undefined
   /** What the run itself tells the model about what it has said: likewise, and for every step that follows. */
   readonly feedback: Array<Note>
+  /** How its answers are judged; `undefined`: they are not. */
+  readonly goal: RunGoal | undefined
   /** Adds what is being said to `added`, as something that was cut off; `undefined` when nothing is. */
   rememberCutOff: (() => void) | undefined
   /** What runs that this step has started have used so far. */

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Answer } from "../../model/Answer.js"
 import type { AgentError } from "../../protocol/Errors.js"
+import { judgementOf, tellJudgement } from "../goals/stage.js"
 import type { StopCondition } from "../RunOptions.js"
 import { answerable, oneSettled, remaining } from "../tasks/finishing.js"
 import { startProgress } from "../tasks/progress.js"
@@ -60,7 +61,9 @@ const stepStored = <R>(run: Run<R>, answer: Answer, execution: Execution<R>): St
 const goingOn = <R>(run: Run<R>, answer: Answer): State<R> =>
   run.settings.stopWhen.length === 0 ? nextStep(run, answer) : decide(run, answer)
 
-const isLastAllowed = <R>(run: Run<R>): boolean => run.fold.finishedSteps.length + 1 >= run.settings.maxSteps
+/** An answer that was judged begins the count anew. */
+const isLastAllowed = <R>({ fold, goal, settings }: Run<R>): boolean =>
+  fold.finishedSteps.length + 1 - (goal?.judgedSteps ?? 0) >= settings.maxSteps
 
 /** The model has said its last word. Tasks that the run waits for are answered by one more step when they settle. */
 const finishing = <R>(run: Run<R>, answer: Answer): State<R> => {
@@ -68,7 +71,7 @@ const finishing = <R>(run: Run<R>, answer: Answer): State<R> => {
   const isCut = stepReason(answer) !== "stop"
   // An until-idle stream goes on by itself.
   if (tasks === undefined || tasks.answered !== undefined || isCut || isLastAllowed(run)) {
-    return lastStep(run, answer, undefined)
+    return judging(run, answer)
   }
   const settled = answerable(tasks)
   if (settled.length > 0) {
@@ -77,13 +80,33 @@ const finishing = <R>(run: Run<R>, answer: Answer): State<R> => {
     return goingOn(run, answer)
   }
   const milliseconds = remaining(run, tasks)
-  if (milliseconds === 0) return lastStep(run, answer, undefined)
+  if (milliseconds === 0) return judging(run, answer)
   // Waiting is no part of the step.
   run.stopStepTimer()
   return waitFor(
     run,
     oneSettled(tasks, milliseconds),
     () => finishing(run, answer),
+    () => haltedAfter(run, answer)
+  )
+}
+
+/** The last word of the model is judged, where somebody judges: it ends the run, or another step goes on from there. */
+const judging = <R>(run: Run<R>, answer: Answer): State<R> => {
+  const judged = judgementOf(run, answer)
+  if (judged === undefined) return lastStep(run, answer, undefined)
+  // Judging is no part of the step.
+  run.stopStepTimer()
+  return waitFor(
+    run,
+    judged,
+    exit => {
+      if (Exit.isSuccess(exit)) {
+        return tellJudgement(run, exit.value) ? goingOn(run, answer) : lastStep(run, answer, undefined)
+      }
+      lastStep(run, answer, undefined)
+      return failedWith(exit.cause, undefined)
+    },
     () => haltedAfter(run, answer)
   )
 }

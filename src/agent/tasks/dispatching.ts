@@ -81,6 +81,7 @@ export const dispatch = Effect.fnUntraced(function* <R>(
       state: "open",
       isStored: false
     })
+    tasks.answered?.began(dispatched)
     // What it used counts into the step in which it settles, or into whatever answers to it later.
     dispatched.onSettled(() => {
       tasks.answered?.settled(dispatched.taskId, dispatched.outcome())

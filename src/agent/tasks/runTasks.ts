@@ -28,10 +28,22 @@ export class Answered {
   private readonly seen = new Set<string>()
   private readonly used = new Map<string, () => Usage.Usage>()
   private readonly outcomes = new Map<string, ToolResultPart>()
+  private readonly open = new Map<string, Dispatched>()
+
+  /** A run of the stream has dispatched this task. */
+  began(dispatched: Dispatched): void {
+    this.open.set(dispatched.taskId, dispatched)
+  }
+
+  /** Tasks of the stream that no model has answered to. */
+  get unanswered(): Iterable<Dispatched> {
+    return this.open.values()
+  }
 
   /** The model was told the outcome of this task, and has answered. */
   add(taskId: string): void {
     this.seen.add(taskId)
+    this.open.delete(taskId)
   }
 
   has(taskId: string): boolean {

@@ -5,14 +5,14 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import type { Happening } from "../../background/hub.js"
-import { outcomePart, taskOf } from "../../background/taskChunks.js"
+import { outcomePart } from "../../background/taskChunks.js"
 import * as UntilIdle from "../../background/UntilIdle.js"
 import type { Chunk, Of } from "../../protocol/Chunk.js"
 import type { Input } from "../../protocol/Conversation.js"
 import type { AgentError } from "../../protocol/Errors.js"
 import { IdGenerator } from "../../protocol/Id.js"
-import type { Message, ToolResultPart } from "../../protocol/Message.js"
-import { isSettled, statuses, type Task } from "../../protocol/Task.js"
+import type { Message } from "../../protocol/Message.js"
+import type { Task } from "../../protocol/Task.js"
 import * as Usage from "../../protocol/tokens.js"
 import { ThreadStore } from "../../storage/ThreadStore.js"
 import type * as Tool from "../../tool/Tool.js"
@@ -27,6 +27,7 @@ import type { Beginning } from "./idleBeginning.js"
 import { progressChunk } from "./progress.js"
 import type { Resumed, ResumeOptions } from "./resuming.js"
 import { type Answered, replace } from "./runTasks.js"
+import { settledIn } from "./unsettled.js"
 
 const threadIdOf = (memory: MemoryOptions): string =>
   typeof memory.thread === "string" ? memory.thread : memory.thread.id
@@ -88,12 +89,6 @@ const halting = (control: RunControl): Effect.Effect<void> =>
     look()
   })
 
-/** The task that an outcome belongs to, when that has settled. */
-const settledTask = (part: ToolResultPart): string | undefined => {
-  const told = taskOf(part)
-  return statuses.some(known => known === told?.status && isSettled(known)) ? told?.taskId : undefined
-}
-
 /** What the runs of one stream have said, with the outcomes that came since. */
 class Conversation {
   private messages: Array<Message> = []
@@ -124,12 +119,8 @@ class Conversation {
   private ended({ payload }: Of<"finish">): void {
     this.messages = [...payload.messages.all]
     // Outcomes of other runs' tasks stood in the conversation before the model was asked; of its own ones the run knows.
-    for (const message of this.messages) {
-      if (message.role !== "tool") continue
-      for (const part of message.content) {
-        const taskId = settledTask(part)
-        if (taskId !== undefined && !this.own.has(taskId)) this.answered.add(taskId)
-      }
+    for (const taskId of settledIn(this.messages)) {
+      if (!this.own.has(taskId)) this.answered.add(taskId)
     }
   }
 

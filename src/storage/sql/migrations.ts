@@ -81,8 +81,12 @@ const first = ({ changes, counter, text }: Dialect): ReadonlyArray<Statement> =>
   statement("CREATE INDEX eddy_runs_by_thread ON eddy_runs (thread_id)")
 ]
 
+const objectives = ({ text }: Dialect): ReadonlyArray<Statement> => [
+  statement(`ALTER TABLE eddy_threads ADD COLUMN objective ${text}`)
+]
+
 /** What makes version 1, version 2, and so on. */
-const versions: ReadonlyArray<(dialect: Dialect) => ReadonlyArray<Statement>> = [first]
+const versions: ReadonlyArray<(dialect: Dialect) => ReadonlyArray<Statement>> = [first, objectives]
 
 const operation = "Storage.migrate"
 

@@ -6,6 +6,7 @@ import type { Encoded, MessageRow, NewMessageRow, Place, ThreadRow } from "../th
 import type { Dialect } from "./dialect.js"
 import { type Executor, placesFor, type Row, type Statement, statement } from "./executor.js"
 import type { Group } from "./group.js"
+import * as sqlObjectives from "./objectives.js"
 import { all, is, page, readPage } from "./pages.js"
 import { number, oneOf, optionalText, read, text } from "./rows.js"
 
@@ -215,6 +216,7 @@ export const make = (executor: Executor, group: Group, dialect: Dialect): Encode
           ])
         ]),
         ([, replaced]) => replaced?.rowsAffected === 1
-      )
+      ),
+    objectives: sqlObjectives.make(executor, group)
   }
 }

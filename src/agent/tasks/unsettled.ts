@@ -1,0 +1,36 @@
+/** Whether a run, and the stream that it is a turn of, has come to rest: what its tasks have come to was answered. */
+import { taskOf } from "../../background/taskChunks.js"
+import type { Message } from "../../protocol/Message.js"
+import { isSettled, statuses } from "../../protocol/Task.js"
+import type { Run } from "../loop/run.js"
+import type { RunTasks } from "./runTasks.js"
+
+/** Tasks whose outcomes stand in these messages. */
+export const settledIn = (messages: ReadonlyArray<Message>): ReadonlySet<string> => {
+  const ids = new Set<string>()
+  for (const message of messages) {
+    if (message.role !== "tool") continue
+    for (const part of message.content) {
+      const told = taskOf(part)
+      if (told !== undefined && statuses.some(known => known === told.status && isSettled(known))) {
+        ids.add(told.taskId)
+      }
+    }
+  }
+  return ids
+}
+
+/**
+ * Whether a task waits for a slot, runs or is suspended; of a turn of an until-idle stream also whether one has settled that
+ * another turn will answer.
+ */
+export const isUnsettled = <R>({ input }: Run<R>, { answered, calls }: RunTasks<R>): boolean => {
+  const own = [...calls.values()]
+  if (own.some(({ dispatched }) => dispatched.outcome() === undefined)) return true
+  if (answered === undefined) return false
+  const open = [...answered.unanswered]
+  if (open.length === 0) return false
+  // What other turns have begun stood in the conversation before the model was asked, when it is answered in this one.
+  const told = settledIn(input)
+  return open.some(({ taskId }) => !told.has(taskId))
+}
