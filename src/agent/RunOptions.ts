@@ -129,7 +129,7 @@ export interface Defaults {
    * of this run. Does nothing where no background tasks are enabled. Default false.
    */
   readonly untilIdle?: boolean | UntilIdleOptions
-  /** Model calls at most, retries not counted. Default 5. */
+  /** Model calls at most, retries not counted; where answers are judged, from one judged answer to the next. Default 5. */
   readonly maxSteps?: number
   /** Stops the run when any of them says so; `maxSteps` holds beside it. */
   readonly stopWhen?: StopCondition | ReadonlyArray<StopCondition>

@@ -109,17 +109,23 @@ const Watch = chunk(
   openRecord({ workflowState: optional(Json.SafeRecord), eventTimestamp: optional(Schema.Finite) })
 )
 
+/** An evaluation of an answer by the objective of its thread. */
 const Goal = chunk("goal", {
   objective: Json.Text,
+  /** Evaluations of the objective so far, this one included: of all runs of the thread. */
   iteration: Schema.NonNegativeInt,
   maxRuns: Schema.NonNegativeInt,
   passed: Schema.Boolean,
+  /** Of the objective after this evaluation: the run goes on as long as it is `active`. */
   status: Schema.Literal("active", "paused", "done"),
+  /** What each of those said who judged: `scorerId`, `scorerName`, `score`, `passed`, `reason?`, `duration`. */
   results: Schema.Array(Json.SafeUnknown),
+  /** What the model is told when it goes on, or why the objective is paused. */
   reason: optional(Json.Text),
   duration: Milliseconds,
   timedOut: Schema.Boolean,
   maxRunsReached: Schema.Boolean,
+  /** Whether the feedback is kept out of the thread: an agent of eddy always does. */
   suppressFeedback: Schema.Boolean
 })
 

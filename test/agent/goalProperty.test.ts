@@ -139,7 +139,7 @@ describe("a goal", () => {
             }
           }
         }),
-        { numRuns: 80 }
+        { numRuns: 40 }
       )
     )
   )

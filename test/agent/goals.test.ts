@@ -339,6 +339,24 @@ describe("a goal and what limits a run", () => {
     }).pipe(inMemory)
   )
 
+  it.effect("counts the steps of each answer for itself, those with tools too", () =>
+    Effect.gen(function* () {
+      const look = Tool.make("look", { execute: () => Effect.succeed(1) })
+      const answers = ["a", "b", "c"].flatMap(id => [
+        [toolCall(id, "look", {}), ends("tool-calls")],
+        reply(`${id} `)
+      ])
+      const model = ScriptedModel.make(answers)
+      const judge = ScriptedModel.make([verdict(false), verdict(false), verdict(true)])
+      const agent = Agent.make({ id: "worker", model, tools: [look], maxSteps: 2, goal: { judge } })
+      yield* setObjective(agent)
+      const { chunks } = yield* runIn(agent)
+      expect(told(chunks)).toEqual(["1/50 rejected, active", "2/50 rejected, active", "3/50 passed, done"])
+      expect(only(chunks, "step-finish")).toHaveLength(6)
+      expect(model.unused()).toBe(0)
+    }).pipe(inMemory)
+  )
+
   it.effect("still stops an answer that takes too many steps", () =>
     Effect.gen(function* () {
       const look = Tool.make("look", { execute: () => Effect.succeed(1) })
