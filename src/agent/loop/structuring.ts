@@ -38,6 +38,11 @@ export class Structuring {
     this.partial = new PartialAnswer(structure.root, true)
   }
 
+  /** Nobody sees the chunks but a log, which keeps no partial value. */
+  leaveUnseen(): void {
+    this.partial.leaveUnseen()
+  }
+
   /** Tells a chunk of the run, and the partial value behind it. */
   readonly emit = (chunk: Chunk): void => {
     // Its end may complete an element, and change nothing of the value.
