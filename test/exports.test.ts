@@ -89,6 +89,7 @@ describe("the doors", () => {
       "RunAborted",
       "RunTimedOut",
       "StorageError",
+      "StructuredOutputError",
       "TaskExecutorNotFound",
       "TaskNotFound",
       "TaskReaderTooSlow",
