@@ -92,6 +92,7 @@ describe("the doors", () => {
       "RunAborted",
       "RunTimedOut",
       "StorageError",
+      "StructuredOutputError",
       "TaskExecutorNotFound",
       "TaskNotFound",
       "TaskReaderTooSlow",

@@ -37,6 +37,7 @@ const recordRun = <R>(
   observe: Observe | undefined,
   control: RunControl
 ): Recording => {
+  if (observe === undefined) run.structuring?.leaveUnseen()
   const recorded = RunRecord.make(run.runId, observe, retention, run.fold, false, run.structuring?.value)
   // A run that waits for a reader would not notice.
   control.onHalt(() => recorded.log.release())

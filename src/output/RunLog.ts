@@ -118,9 +118,11 @@ export class RunLog implements Source {
       this.entries.push(payload.text)
     } else {
       follow(this.end, chunk)
-      const mark =
-        chunk.type === "object" && this.structured !== undefined ? this.marking.markOf(chunk) : undefined
-      this.entries.push(mark ?? chunk)
+      const { structured } = this
+      const isOfValue = structured !== undefined && (chunk.type === "object" || chunk.type === "step-finish")
+      const mark = isOfValue ? this.marking.markOf(chunk) : undefined
+      if (mark !== undefined) this.entries.push(mark)
+      if (mark?.isValue !== true) this.entries.push(chunk)
     }
   }
 
@@ -277,8 +279,9 @@ export class Cursor {
       }
       if (entry === undefined) continue
       if (entry instanceof PartialMark) {
-        if (remaking === undefined) continue
-        return remaking.remade(entry)
+        const partial = remaking?.remade(entry)
+        if (partial === undefined) continue
+        return partial
       }
       follow(this.position, entry)
       if (entry instanceof Marker) continue

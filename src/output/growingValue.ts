@@ -14,7 +14,11 @@ const shownDepth = 64
 
 /** What a snapshot costs of one open node, in characters of text. Measured: objects of many keys are dear, arrays cheap. */
 const costOf = ({ node, width }: Frame): number =>
-  Array.isArray(node) ? node.length / 256 : width > 64 ? width : width / 16
+  Array.isArray(node)
+    ? (node.length / 256) * Math.max(1, node.length / 2048)
+    : width > 64
+      ? width
+      : width / 16
 
 type Node = Array<unknown> | Record<string, unknown>
 
@@ -88,7 +92,9 @@ export class GrowingValue {
 
   constructor(
     /** The key of the root under which elements may stand. */
-    private readonly elementsKey: string | undefined
+    private readonly elementsKey: string | undefined,
+    /** Whether nobody looks at what is seen before it is complete: then it is no snapshot, and costs no copy. */
+    private readonly isUnseen: boolean
   ) {}
 
   /** How deep what is open lies. */
@@ -207,7 +213,7 @@ export class GrowingValue {
     this.credit -= cost
     this.hasChanged = false
     this.seen = this.root
-    this.generation++
+    if (!this.isUnseen) this.generation++
     return true
   }
 

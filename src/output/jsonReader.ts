@@ -52,9 +52,10 @@ export class JsonReader {
 
   constructor(
     /** Where the root is to be an array: the one key that an object around it may have. */
-    private readonly elementsKey?: string
+    private readonly elementsKey?: string,
+    isUnseen = false
   ) {
-    this.growing = new GrowingValue(elementsKey)
+    this.growing = new GrowingValue(elementsKey, isUnseen)
   }
 
   /** Whether the value is complete. */

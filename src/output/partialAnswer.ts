@@ -53,6 +53,7 @@ export class PartialAnswer {
   private taken = 0
   private problem: string | undefined
   private current: unknown
+  private isUnseen = false
 
   constructor(
     private readonly root: Root,
@@ -63,6 +64,14 @@ export class PartialAnswer {
   /** The value so far; `undefined` as long as nothing of it is known. */
   get value(): unknown {
     return this.current
+  }
+
+  /**
+   * From now on nobody looks at partial values, but for whether there is another one. Where they stand in another object a look
+   * is what tells that, so that they are made all the same.
+   */
+  leaveUnseen(): void {
+    this.isUnseen = this.root === "object"
   }
 
   /** Forgets everything. */
@@ -95,7 +104,7 @@ export class PartialAnswer {
     if (reader === undefined) {
       from = this.beginning(text)
       if (from < 0) return undefined
-      reader = new JsonReader(this.root === "elements" ? "elements" : undefined)
+      reader = new JsonReader(this.root === "elements" ? "elements" : undefined, this.isUnseen)
       this.reader = reader
     }
     this.pieces.push(from === 0 ? text : text.slice(from))
@@ -140,7 +149,7 @@ export class PartialAnswer {
     const hasChanged = reader.growing.settle(length)
     if (!hasChanged && (this.current !== undefined || !reader.isDone)) return false
     const value = this.shown(reader)
-    if (value === undefined || value === this.current) return false
+    if (value === undefined || (value === this.current && !(hasChanged && this.isUnseen))) return false
     this.current = value
     return true
   }

@@ -52,11 +52,18 @@ export const partialChunk = (runId: string, object: unknown, texts: ReadonlyArra
   return chunk
 }
 
+/** Says that a value was read from these texts too, which have not changed it. */
+export const withTexts = (chunk: Chunk, texts: ReadonlyArray<string>): void => {
+  partials.set(chunk, texts)
+}
+
 /** What stands in a log for a partial value. */
 export class PartialMark {
   constructor(
     readonly runId: string,
-    readonly texts: ReadonlyArray<string>
+    readonly texts: ReadonlyArray<string>,
+    /** Whether there was a partial value, and not only more of the text. */
+    readonly isValue: boolean
   ) {}
 }
 
@@ -66,12 +73,13 @@ const noTexts: ReadonlyArray<string> = []
 export class Marking {
   private last: PartialMark | undefined
 
-  /** What is kept of a chunk; `undefined`: it cannot be made again. */
-  markOf(chunk: Of<"object">): PartialMark | undefined {
+  /** What is kept in place of a partial value, or in front of the end of a step; `undefined`: nothing. */
+  markOf(chunk: Of<"object"> | Of<"step-finish">): PartialMark | undefined {
     const texts = partials.get(chunk)
     if (texts === undefined) return undefined
-    if (texts.length > 0) return new PartialMark(chunk.runId, texts)
-    if (this.last?.runId !== chunk.runId) this.last = new PartialMark(chunk.runId, noTexts)
+    const isValue = chunk.type === "object"
+    if (texts.length > 0) return new PartialMark(chunk.runId, texts, isValue)
+    if (this.last?.runId !== chunk.runId) this.last = new PartialMark(chunk.runId, noTexts, isValue)
     return this.last
   }
 }
@@ -95,8 +103,10 @@ export class Remaking {
     else if (chunk.type === "text-delta") this.text(chunk.payload.text)
   }
 
-  remade(mark: PartialMark): Of<"object"> {
+  /** The partial value, where there was one. */
+  remade(mark: PartialMark): Of<"object"> | undefined {
     for (const text of mark.texts) this.partial.take(text)
+    if (!mark.isValue) return undefined
     return { type: "object", runId: mark.runId, from: "AGENT", object: this.partial.value }
   }
 

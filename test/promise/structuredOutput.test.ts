@@ -349,6 +349,15 @@ describe("a model of its own", () => {
     expect(JSON.stringify(writer.requests[0]?.messages)).toContain("Full names.")
   })
 
+  it("gives every element of an array, also the last", async () => {
+    const writer = ScriptedModel.make([deltas('{"elements":[{"a":"x"}', ',{"a":"y', '"', "}", "]}")])
+    const { agent } = agentOf([reply("x and y")])
+    const schema = z.array(z.object({ a: z.string() }))
+    const output = await agent.stream("go", { structuredOutput: { schema, model: writer } })
+    expect(await all(output.elementStream)).toEqual([{ a: "x" }, { a: "y" }])
+    expect((await valueOf(output)).objects).toEqual([[{ a: "x" }], [{ a: "x" }, { a: "y" }]])
+  })
+
   it("that fails fails the value only", async () => {
     const writer: LanguageModel.LanguageModel = {
       provider: "p",

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import { isSame } from "../../output/growingValue.js"
 import { type Found, PartialAnswer } from "../../output/partialAnswer.js"
-import { type AwaitedValue, partialChunk, type ValueFields } from "../../output/structured.js"
+import { type AwaitedValue, partialChunk, type ValueFields, withTexts } from "../../output/structured.js"
 import type { Chunk } from "../../protocol/Chunk.js"
 import { StructuredOutputError } from "../../protocol/Errors.js"
 import type { InvalidValue } from "../../tool/ToolSchema.js"
@@ -38,8 +38,15 @@ export class Structuring {
     this.partial = new PartialAnswer(structure.root, true)
   }
 
+  /** Nobody sees the chunks but a log, which keeps no partial value. */
+  leaveUnseen(): void {
+    this.partial.leaveUnseen()
+  }
+
   /** Tells a chunk of the run, and the partial value behind it. */
   readonly emit = (chunk: Chunk): void => {
+    // Its end may complete an element, and change nothing of the value.
+    if (chunk.type === "step-finish" && this.untold.length > 0) withTexts(chunk, this.untold)
     this.tell(chunk)
     if (chunk.type === "text-delta") this.text(chunk.payload.text)
     else if (chunk.type === "step-start") this.begin()
