@@ -4,6 +4,23 @@
  *
  * @since 0.1.0
  */
+
+export {
+  type AbortOptions,
+  type BlockOptions,
+  blockWhen,
+  type PersonalData,
+  type ProcessedAnswer,
+  type ProcessedChunks,
+  type ProcessedResult,
+  type ProcessorFacts,
+  type ProcessorState,
+  type RedactOptions,
+  redact,
+  type TokenLimitOptions,
+  tokenLimiter,
+  type Verdict
+} from "./agent/processors/Processor.js"
 export type {
   DynamicState,
   MemoryOptions,
@@ -22,6 +39,7 @@ export type {
   Dynamic,
   ModelInput,
   PrepareStep,
+  ProcessorSettings,
   ResumeStreamOptions,
   SingleModel,
   StepChanges,
@@ -60,6 +78,11 @@ export { InMemoryStore, type InMemoryStoreOptions, type Storage } from "./promis
 export { LibSQLStore, type LibSQLStoreOptions } from "./promise/LibSQLStore.js"
 export { type ConsumeStreamOptions, ModelOutput } from "./promise/ModelOutput.js"
 export { PostgresStore, type PostgresStoreOptions } from "./promise/PostgresStore.js"
+export type {
+  AnyProcessor,
+  Processor,
+  ProcessorContext
+} from "./promise/processors.js"
 export type { RunStream } from "./promise/RunStream.js"
 export type { ListThreadsOptions, ThreadMessagesOptions, ThreadScope, Threads } from "./promise/Threads.js"
 export type { TaskStream } from "./promise/taskStream.js"
@@ -74,6 +97,7 @@ export {
   InvalidToolArguments,
   InvalidToolOutput,
   ModelError,
+  ProcessorFailed,
   RunAborted,
   RunBlocked,
   RunSuspended,

@@ -38,6 +38,7 @@ import { follow } from "./loop/following.js"
 import { capacity, capacityUnkept, Inbox } from "./loop/inbox.js"
 import { instructionsOf } from "./loop/planning.js"
 import { nestedUsage, type Run, type RunControl, stopRunning } from "./loop/run.js"
+import { processorsOf } from "./processors/runProcessors.js"
 import type { Dynamic, DynamicState, MemoryOptions, RunOptions } from "./RunOptions.js"
 import { makeThread, type RunThread } from "./runThread.js"
 import { type Answered, RunTasks } from "./tasks/runTasks.js"
@@ -219,6 +220,7 @@ export const prepare = Effect.fnUntraced(function* <
     added: [],
     thread,
     tasks,
+    processors: processorsOf(settings, turn === undefined || turn.settled.length === 0),
     note:
       turn === undefined || turn.settled.length === 0
         ? undefined

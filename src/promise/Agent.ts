@@ -26,6 +26,7 @@ import { toAgentBackground } from "./background.js"
 import { announceEnd, observer } from "./callbacks.js"
 import { consoleLayer } from "./logging.js"
 import { ModelOutput } from "./ModelOutput.js"
+import { toProcessors } from "./processors.js"
 import * as Runs from "./runs.js"
 import { streamFields, toDynamic, toModels, toRunOptions, toTools } from "./translate.js"
 
@@ -45,6 +46,9 @@ const agentFields = [
   "agents",
   "memory",
   "backgroundTasks",
+  "inputProcessors",
+  "outputProcessors",
+  "maxProcessorRetries",
   "defaultOptions"
 ] as const satisfies ReadonlyArray<keyof AgentOptions>
 
@@ -97,9 +101,12 @@ export class Agent {
       backgroundTasks,
       defaultOptions = {},
       description,
+      inputProcessors,
       instructions,
+      maxProcessorRetries,
       memory,
       model,
+      outputProcessors,
       tools
     } = options
     const id = options.id ?? options.name ?? ""
@@ -115,6 +122,8 @@ export class Agent {
       ...(instructions === undefined ? {} : { instructions: toDynamic(instructions, text => text) }),
       ...(memory === undefined ? {} : { memory }),
       ...(backgroundTasks === undefined ? {} : { backgroundTasks: toAgentBackground(backgroundTasks) }),
+      ...toProcessors({ inputProcessors, outputProcessors }),
+      ...(maxProcessorRetries === undefined ? {} : { maxProcessorRetries }),
       model: toDynamic(model, toModels),
       tools: withAgents(toDynamic(tools ?? {}, toTools), agents)
     })

@@ -17,6 +17,7 @@ import type { Step } from "../output/FullOutput.js"
 import type { AgentBackgroundTasks } from "./background.js"
 import type { RunCallbacks } from "./callbacks.js"
 import type { PromiseTool } from "./createTool.js"
+import type { AnyProcessor } from "./processors.js"
 
 /** Tools by the name that the model calls them with. @since 0.1.0 @category models */
 export type ToolsInput = Readonly<Record<string, PromiseTool>>
@@ -80,10 +81,24 @@ export interface UntilIdleOptions {
   readonly batch?: "ready" | "all"
 }
 
+/** Who sees what goes into a run and comes out of it. @since 0.1.0 @category models */
+export interface ProcessorSettings {
+  /** See, change or stop what goes into the run and its model, in this order. Those of a run replace those of the agent. Default: none. */
+  readonly inputProcessors?: ReadonlyArray<AnyProcessor>
+  /** See, change, stop or judge what its model answers, in this order; likewise. Default: none. */
+  readonly outputProcessors?: ReadonlyArray<AnyProcessor>
+  /** How often a step that a processor rejected with `retry` is tried again; that is no step for `maxSteps`. Default 3. */
+  readonly maxProcessorRetries?: number
+}
+
 /** Options of one run. @since 0.1.0 @category models */
 export interface StreamOptions
-  extends Omit<RunOptions, "tools" | "stopWhen" | "prepareStep" | "untilIdle">,
-    RunCallbacks {
+  extends Omit<
+      RunOptions,
+      "tools" | "stopWhen" | "prepareStep" | "untilIdle" | "inputProcessors" | "outputProcessors"
+    >,
+    RunCallbacks,
+    ProcessorSettings {
   /**
    * Keeps the stream open until the background tasks of the thread have settled, or of the run where there is no thread, and
    * the model has answered to their results: it is called again, in the same stream. Does nothing where no background tasks
@@ -107,7 +122,7 @@ export interface ResumeStreamOptions extends StreamOptions {
 }
 
 /** What an agent is made of, but for the agents below it. @since 0.1.0 @category models */
-export interface AgentSettings {
+export interface AgentSettings extends ProcessorSettings {
   /** Default: the name. */
   readonly id?: string
   /** Default: the id. */

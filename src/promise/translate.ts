@@ -29,6 +29,7 @@ import type {
 import { maybeTime, optionsOf, said } from "./background.js"
 import { callbackFields } from "./callbacks.js"
 import { fromPromise } from "./fromPromise.js"
+import { toProcessors } from "./processors.js"
 
 /** Options of a run that this face knows. */
 export const streamFields: ReadonlyArray<string> = [...defaultFields, ...runFields, ...callbackFields]
@@ -144,6 +145,8 @@ export const toRunOptions = (options: StreamOptions): RunOptions<ReadonlyArray<T
     onError: _onError,
     onFinish: _onFinish,
     onStepFinish: _onStepFinish,
+    inputProcessors,
+    outputProcessors,
     prepareStep,
     stopWhen,
     tools,
@@ -157,6 +160,7 @@ export const toRunOptions = (options: StreamOptions): RunOptions<ReadonlyArray<T
     ...(stopWhen === undefined ? {} : { stopWhen: conditions.map(toStopCondition) }),
     ...(prepareStep === undefined ? {} : { prepareStep: toPrepareStep(prepareStep) }),
     ...(untilIdle === undefined ? {} : { untilIdle: toUntilIdle(untilIdle) }),
+    ...toProcessors({ inputProcessors, outputProcessors }),
     tools: toTools(tools)
   }
 }
