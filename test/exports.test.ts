@@ -57,6 +57,7 @@ describe("the doors", () => {
       "ModelPart",
       "Nesting",
       "PostgresStore",
+      "Processor",
       "RunFold",
       "RunStore",
       "Task",
@@ -86,7 +87,10 @@ describe("the doors", () => {
       "ModelError",
       "ModelOutput",
       "PostgresStore",
+      "ProcessorFailed",
       "RunAborted",
+      "RunBlocked",
+      "RunSuspended",
       "RunTimedOut",
       "StorageError",
       "TaskExecutorNotFound",
@@ -98,7 +102,10 @@ describe("the doors", () => {
       "ToolFailed",
       "ToolNotFound",
       "ToolTimedOut",
+      "blockWhen",
       "createTool",
+      "redact",
+      "tokenLimiter",
       "unnest"
     ])
     expect(promiseFace.Mastra).toBe(promiseFace.Eddy)

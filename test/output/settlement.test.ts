@@ -248,11 +248,12 @@ const rows: Readonly<Record<string, Row>> = {
     }
   ),
   tripwire: row(
-    [chunks.textEnd("b"), chunks.tripwire("No names."), chunks.finish("tripwire", "Looking. Half", allUsage)],
+    [chunks.textEnd("b"), chunks.tripwire("No names."), chunks.finish("tripwire", "Looking. ", allUsage)],
     {
       status: "tripwire",
       finishReason: "tripwire",
-      text: "Looking. Half",
+      // What was stopped was not said.
+      text: "Looking. ",
       more: { tripwire: { reason: "No names.", retry: false, processorId: "guard" } }
     }
   ),

@@ -2,12 +2,11 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { Tripwire } from "../../output/FullOutput.js"
-import type { Chunk } from "../../protocol/Chunk.js"
 import type { ProcessorFailed } from "../../protocol/Errors.js"
-import type { DataPart } from "../../tool/ToolContext.js"
 import { fork, type Run } from "../loop/run.js"
 import type { State } from "../loop/state.js"
 import { type Bound, HookContext, type Scene } from "./context.js"
+import { sceneOf, tellData } from "./scene.js"
 
 /** What follows. */
 export interface Following<R, A> {
@@ -20,33 +19,6 @@ export interface Following<R, A> {
 
 /** Makes the context of a processor. */
 export type ContextOf = (bound: Bound, messages: Scene["messages"]) => HookContext
-
-/** What all hooks of a step know. */
-export const sceneOf = <R>(
-  run: Run<R>,
-  { messages, trip, writeData }: Pick<Scene, "messages" | "trip" | "writeData">
-): Scene => {
-  const stepNumber = run.fold.finishedSteps.length
-  return {
-    runId: run.runId,
-    agentId: run.agentId,
-    stepNumber,
-    retryCount: run.processors?.retriesOf(stepNumber) ?? 0,
-    requestContext: run.requestContext,
-    messages,
-    trip,
-    writeData
-  }
-}
-
-/** Tells data of a processor; late ones are dropped. */
-export const tellData =
-  <R>(run: Run<R>, tell: (chunk: Chunk) => void) =>
-  ({ data, id, transient, type }: DataPart): void => {
-    if (run.isOver) return
-    const more = { ...(id === undefined ? {} : { id }), ...(transient === undefined ? {} : { transient }) }
-    tell({ type, runId: run.runId, from: "USER", data, ...more })
-  }
 
 /** Runs hooks one after the other. An abort takes effect at once, whatever the hook does after it. */
 export const hooked = <R, A>(

@@ -3,8 +3,8 @@ import type { Chunk } from "../../protocol/Chunk.js"
 import { type Holding, isContent } from "../loop/holding.js"
 import { fork, type Run } from "../loop/run.js"
 import { HookContext, type Scene } from "./context.js"
-import { sceneOf, tellData } from "./hooking.js"
 import { type Outlet, Processing } from "./processing.js"
+import { sceneOf, tellData } from "./scene.js"
 
 /** What processors of the stream need to know of a model call. */
 export interface Call extends Pick<Outlet, "record" | "onStopped" | "onIdle"> {
