@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 export * as Agent from "./agent/Agent.js"
+export * as Processor from "./agent/processors/Processor.js"
 export type {
   Defaults,
   Dynamic,

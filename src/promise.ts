@@ -10,6 +10,23 @@ export type {
   SetObjectiveOptions,
   UpdateObjectiveOptions
 } from "./agent/goals/objectives.js"
+
+export {
+  type AbortOptions,
+  type BlockOptions,
+  blockWhen,
+  type PersonalData,
+  type ProcessedAnswer,
+  type ProcessedChunks,
+  type ProcessedResult,
+  type ProcessorFacts,
+  type ProcessorState,
+  type RedactOptions,
+  redact,
+  type TokenLimitOptions,
+  tokenLimiter,
+  type Verdict
+} from "./agent/processors/Processor.js"
 export type {
   DynamicState,
   MemoryOptions,
@@ -31,6 +48,7 @@ export type {
   GoalScorer,
   ModelInput,
   PrepareStep,
+  ProcessorSettings,
   ResumeStreamOptions,
   SingleModel,
   StepChanges,
@@ -71,6 +89,11 @@ export { InMemoryStore, type InMemoryStoreOptions, type Storage } from "./promis
 export { LibSQLStore, type LibSQLStoreOptions } from "./promise/LibSQLStore.js"
 export { type ConsumeStreamOptions, ModelOutput } from "./promise/ModelOutput.js"
 export { PostgresStore, type PostgresStoreOptions } from "./promise/PostgresStore.js"
+export type {
+  AnyProcessor,
+  Processor,
+  ProcessorContext
+} from "./promise/processors.js"
 export type { RunStream } from "./promise/RunStream.js"
 export type { ListThreadsOptions, ThreadMessagesOptions, ThreadScope, Threads } from "./promise/Threads.js"
 export type { TaskStream } from "./promise/taskStream.js"
@@ -87,6 +110,7 @@ export {
   InvalidToolOutput,
   ModelError,
   ObjectiveNotFound,
+  ProcessorFailed,
   RunAborted,
   RunBlocked,
   RunSuspended,

@@ -58,6 +58,7 @@ describe("the doors", () => {
       "Nesting",
       "Objective",
       "PostgresStore",
+      "Processor",
       "RunFold",
       "RunStore",
       "Task",
@@ -89,7 +90,10 @@ describe("the doors", () => {
       "ModelOutput",
       "ObjectiveNotFound",
       "PostgresStore",
+      "ProcessorFailed",
       "RunAborted",
+      "RunBlocked",
+      "RunSuspended",
       "RunTimedOut",
       "StorageError",
       "StructuredOutputError",
@@ -102,7 +106,10 @@ describe("the doors", () => {
       "ToolFailed",
       "ToolNotFound",
       "ToolTimedOut",
+      "blockWhen",
       "createTool",
+      "redact",
+      "tokenLimiter",
       "unnest"
     ])
     expect(promiseFace.Mastra).toBe(promiseFace.Eddy)

@@ -12,6 +12,7 @@ import type { Message } from "../protocol/Message.js"
 import type { JsonValue, ProviderMetadata } from "../protocol/safeJson.js"
 import type * as Tool from "../tool/Tool.js"
 import type { RequestContext } from "../tool/ToolContext.js"
+import type { Processor } from "./processors/definition.js"
 import type { StructuredOutput } from "./structuredOutput.js"
 
 export type { RequestContext } from "../tool/ToolContext.js"
@@ -146,6 +147,12 @@ export interface Defaults {
   readonly providerOptions?: ProviderMetadata
   /** How often a model call that failed is made again, as long as nothing of it was shown. Default 2. */
   readonly maxRetries?: number
+  /** See, change or stop what goes into the run and its model, in this order. Those of a run replace those of the agent. Default: none. */
+  readonly inputProcessors?: ReadonlyArray<Processor>
+  /** See, change, stop or judge what its model answers, in this order; likewise. Default: none. */
+  readonly outputProcessors?: ReadonlyArray<Processor>
+  /** How often a step that a processor rejected with `retry` is tried again; that is no step for `maxSteps`. Default 3. */
+  readonly maxProcessorRetries?: number
   /** Default: no limits. */
   readonly timeouts?: Timeouts
   /** How deep agents may call agents below this one. Default 8. */

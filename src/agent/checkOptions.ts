@@ -7,6 +7,7 @@ import { refuseUnknown } from "../protocol/options.js"
 import { milliseconds } from "../tool/background.js"
 import type { Tool } from "../tool/Tool.js"
 import type { ModelChoice } from "./loop/retrying.js"
+import { checkProcessors } from "./processors/definition.js"
 import type {
   Defaults,
   MemoryOptions,
@@ -49,6 +50,9 @@ export const defaultFields = [
   "modelSettings",
   "providerOptions",
   "maxRetries",
+  "inputProcessors",
+  "outputProcessors",
+  "maxProcessorRetries",
   "timeouts",
   "maxDepth",
   "includeRawChunks",
@@ -135,17 +139,30 @@ export const idleOf = (given: Defaults["untilIdle"]): Idle | undefined => {
 
 /** The settings of a run: the run's own before the agent's. Throws `InvalidConfiguration`. */
 export const settingsOf = (defaults: Defaults, options: Defaults): Settings => {
-  const { maxDepth, maxRetries, maxSteps, stopWhen, timeouts, toolCallConcurrency, untilIdle, ...rest } = {
+  const {
+    maxDepth,
+    maxProcessorRetries,
+    maxRetries,
+    maxSteps,
+    stopWhen,
+    timeouts,
+    toolCallConcurrency,
+    untilIdle,
+    ...rest
+  } = {
     ...defaults,
     ...given(options)
   }
   idleOf(untilIdle)
   structureOf(rest.structuredOutput)
+  checkProcessors("inputProcessors", rest.inputProcessors)
+  checkProcessors("outputProcessors", rest.outputProcessors)
   return {
     ...rest,
     maxSteps: wholeNumber("maxSteps", maxSteps, 5, 1),
     toolCallConcurrency: wholeNumber("toolCallConcurrency", toolCallConcurrency, 10, 1),
     maxRetries: wholeNumber("maxRetries", maxRetries, 2, 0),
+    maxProcessorRetries: wholeNumber("maxProcessorRetries", maxProcessorRetries, 3, 0),
     maxDepth: wholeNumber("maxDepth", maxDepth, 8, 0),
     limits: limitsOf(timeouts),
     stopWhen: stopWhen === undefined ? [] : typeof stopWhen === "function" ? [stopWhen] : stopWhen

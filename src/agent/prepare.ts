@@ -40,6 +40,7 @@ import { capacity, capacityUnkept, Inbox } from "./loop/inbox.js"
 import { instructionsOf } from "./loop/planning.js"
 import { nestedUsage, type Run, type RunControl, stopRunning } from "./loop/run.js"
 import { Structuring } from "./loop/structuring.js"
+import { processorsOf } from "./processors/runProcessors.js"
 import type { Dynamic, DynamicState, MemoryOptions, RunOptions } from "./RunOptions.js"
 import { makeThread, type RunThread } from "./runThread.js"
 import { structureOf } from "./structuredOutput.js"
@@ -233,6 +234,7 @@ const ready = Effect.fnUntraced(function* <
     added: [],
     thread,
     tasks,
+    processors: processorsOf(settings, turn === undefined || turn.settled.length === 0),
     note:
       turn === undefined || turn.settled.length === 0
         ? undefined

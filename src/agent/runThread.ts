@@ -13,7 +13,7 @@ export interface RunThread {
   readonly metadata: Exclude<MemoryOptions["thread"], string>["metadata"]
   readonly lastMessages: number
   /** What was handed to the run, before it is brought together with what the thread holds. */
-  readonly entries: ReadonlyArray<Entry>
+  entries: ReadonlyArray<Entry>
   /** How many of the messages that the run added are stored. */
   stored: number
 }

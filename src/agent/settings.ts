@@ -19,11 +19,19 @@ export interface Idle {
 export interface Settings
   extends Omit<
     Defaults,
-    "stopWhen" | "maxSteps" | "toolCallConcurrency" | "maxRetries" | "maxDepth" | "timeouts" | "untilIdle"
+    | "stopWhen"
+    | "maxSteps"
+    | "toolCallConcurrency"
+    | "maxRetries"
+    | "maxProcessorRetries"
+    | "maxDepth"
+    | "timeouts"
+    | "untilIdle"
   > {
   readonly maxSteps: number
   readonly toolCallConcurrency: number
   readonly maxRetries: number
+  readonly maxProcessorRetries: number
   readonly maxDepth: number
   readonly stopWhen: ReadonlyArray<StopCondition>
   readonly limits: Limits

@@ -7,7 +7,7 @@
  *
  * @since 0.1.0
  */
-import type { Chunk, RequestInfo, ResponseInfo, Warning } from "../protocol/Chunk.js"
+import type { Chunk, Of, RequestInfo, ResponseInfo, Warning } from "../protocol/Chunk.js"
 import type { AnswerReason } from "../protocol/FinishReason.js"
 import type { AssistantMessage, ToolCallPart, ToolResultPart } from "../protocol/Message.js"
 import { isRecord, type ProviderMetadata, toBase64 } from "../protocol/safeJson.js"
@@ -31,6 +31,8 @@ export interface AnswerOptions {
   /** Characters of text and reasoning that are kept; all are told. Default: all. */
   readonly textLimit?: number
   readonly emit: (chunk: Chunk) => void
+  /** Whether the answer is what {@link Answer.tell} is given, and not what the model says. Default false. */
+  readonly isFollowing?: boolean
   /** Default: whatever the model writes is an argument. */
   readonly takeApart?: TakeApart | undefined
 }
@@ -58,10 +60,16 @@ export class Answer {
   private content: Array<Block | ToolCallPart | ToolResultPart | AssistantFile> = []
   private readonly blocks: Blocks
   private readonly toolCalls: Calls
+  /** Calls and results that were told; `undefined`: all are. */
+  private readonly told: Set<string> | undefined
+  /** What the provider has said of its response, told or not. */
+  private said: ResponseInfo = {}
 
   constructor(private readonly options: AnswerOptions) {
-    const { emit, ids, makeCallId, runId, takeApart, textLimit = Number.POSITIVE_INFINITY } = options
-    this.blocks = new Blocks(runId, ids, emit, block => this.add(block), textLimit)
+    const { emit, ids, isFollowing = false, makeCallId, runId, takeApart, textLimit } = options
+    const room = textLimit ?? Number.POSITIVE_INFINITY
+    this.told = isFollowing ? new Set() : undefined
+    this.blocks = new Blocks(runId, ids, emit, block => this.add(block), room, isFollowing)
     this.toolCalls = new Calls(runId, ids, makeCallId, emit, part => this.add(part), takeApart)
   }
 
@@ -73,7 +81,38 @@ export class Answer {
 
   /** The complete calls, in the order of the answer. */
   get calls(): ReadonlyArray<AnsweredCall> {
-    return this.toolCalls.made
+    const { made } = this.toolCalls
+    return this.told === undefined ? made : made.filter(({ part }) => this.isTold(part))
+  }
+
+  private isTold({ toolCallId, type }: ToolCallPart | ToolResultPart): boolean {
+    return this.told === undefined || this.told.has(`${type} ${toolCallId}`)
+  }
+
+  /** Takes what is told of a chunk that was emitted: the chunk itself, or what has become of it. */
+  tell(chunk: Chunk, emitted: Chunk): void {
+    switch (chunk.type) {
+      case "text-delta":
+      case "reasoning-delta":
+        this.blocks.hear(chunk.payload.id, chunk.payload.text)
+        return
+      case "tool-call":
+      case "tool-result":
+        this.told?.add(`${chunk.type} ${chunk.payload.toolCallId}`)
+        return
+      case "response-metadata": {
+        const { headers: _, ...payload } = chunk.payload
+        this.response = { ...this.response, ...payload }
+        return
+      }
+      case "file":
+        for (const entry of this.content) {
+          if (entry.type === "file" && "chunk" in entry && entry.chunk === emitted) entry.told = chunk
+        }
+        return
+      default:
+        return
+    }
   }
 
   /** All text of the answer so far: the same as joining its deltas. */
@@ -184,8 +223,9 @@ export class Answer {
     const { data, mediaType } = part
     const base64 = typeof data === "string" ? { base64: data } : {}
     const payload = { data, ...base64, mimeType: mediaType, ...metadataField(part.providerMetadata) }
-    this.add({ type: "file", data, mediaType, providerMetadata: part.providerMetadata })
-    emit({ type: "file", runId, from: "AGENT", payload })
+    const chunk: Of<"file"> = { type: "file", runId, from: "AGENT", payload }
+    this.add({ type: "file", chunk, told: this.told === undefined ? chunk : undefined })
+    emit(chunk)
   }
 
   private responseMetadata(part: ModelPart.ResponseMetadata): void {
@@ -196,8 +236,10 @@ export class Answer {
       ...(modelId === undefined ? {} : { modelId }),
       ...(timestamp === undefined ? {} : { timestamp })
     }
-    this.response = { ...this.response, ...said }
-    emit({ type: "response-metadata", runId, from: "AGENT", payload: this.response })
+    this.said = { ...this.said, ...said }
+    const payload = { ...this.response, ...this.said }
+    if (this.told === undefined) this.response = payload
+    emit({ type: "response-metadata", runId, from: "AGENT", payload })
   }
 
   private raw(part: ModelPart.Raw): void {
@@ -241,11 +283,11 @@ export class Answer {
     for (const entry of this.content) {
       if ("sourceId" in entry) {
         const part = entry.toPart()
-        const isUnsigned = entry.type === "reasoning" && entry.signature === undefined
+        const isUnsigned = entry.type === "reasoning" && (entry.signature === undefined || entry.isChanged)
         if (part !== undefined && (isComplete || !isUnsigned)) parts.push(part)
       } else if (entry.type === "file") {
-        parts.push(fileToPart(entry))
-      } else {
+        if (entry.told !== undefined) parts.push(fileToPart(entry.told))
+      } else if (this.isTold(entry)) {
         parts.push(entry)
       }
     }
@@ -255,16 +297,16 @@ export class Answer {
 
 interface AssistantFile {
   readonly type: "file"
-  readonly data: string | Uint8Array
-  readonly mediaType: string
-  readonly providerMetadata: ProviderMetadata | undefined
+  readonly chunk: Of<"file">
+  /** What was told of it; `undefined` for nothing. */
+  told: Of<"file"> | undefined
 }
 
-const fileToPart = (file: AssistantFile): AssistantMessage["content"][number] => ({
+const fileToPart = ({ payload }: Of<"file">): AssistantMessage["content"][number] => ({
   type: "file",
-  data: typeof file.data === "string" ? file.data : toBase64(file.data),
-  mediaType: file.mediaType,
-  ...(file.providerMetadata === undefined ? {} : { providerOptions: file.providerMetadata })
+  data: typeof payload.data === "string" ? payload.data : toBase64(payload.data),
+  mediaType: payload.mimeType,
+  ...(payload.providerMetadata === undefined ? {} : { providerOptions: payload.providerMetadata })
 })
 
 /** An answer of no part yet. @since 0.1.0 @category constructors */

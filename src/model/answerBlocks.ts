@@ -20,6 +20,9 @@ export class Block {
   metadata: ProviderMetadata | undefined
   /** The first half of a surrogate pair, kept until the second comes. */
   half = ""
+  /** What the model has said and nobody was told yet. Only of what passes through others before it is told. */
+  private owed = ""
+  private isOther = false
 
   constructor(
     readonly type: BlockType,
@@ -27,10 +30,32 @@ export class Block {
     readonly id: string
   ) {}
 
-  /** The part of the next prompt. `undefined` for a block that says nothing. */
+  /** The model has said something that is not told yet. */
+  owe(text: string): void {
+    if (!this.isOther) this.owed += text
+  }
+
+  /** Somebody was told this: whether it is what the model has said. */
+  pay(text: string): void {
+    if (this.isOther) return
+    if (this.owed === text) this.owed = ""
+    else if (this.owed.startsWith(text)) this.owed = this.owed.slice(text.length)
+    else this.isOther = true
+  }
+
+  /** Whether what was told is not what the model has said. */
+  get isChanged(): boolean {
+    return this.isOther || this.owed !== ""
+  }
+
+  /**
+   * The part of the next prompt. `undefined` for a block that says nothing. What a provider says about its own words, a signature
+   * or the id under which it keeps them, is not true of others.
+   */
   toPart(): TextPart | ReasoningPart | undefined {
-    const options = this.metadata === undefined ? {} : { providerOptions: this.metadata }
-    if (this.text === "" && this.metadata === undefined) return undefined
+    const metadata = this.isChanged ? undefined : this.metadata
+    const options = metadata === undefined ? {} : { providerOptions: metadata }
+    if (this.text === "" && metadata === undefined) return undefined
     return { type: this.type, text: this.text, ...options }
   }
 }
@@ -67,8 +92,13 @@ export class Blocks {
     /** Called when a block says the first that is to be kept. */
     private readonly began: (block: Block) => void,
     /** Characters that may still be kept. */
-    private room: number
+    private room: number,
+    /** Whether what is kept is what {@link hear} is given, and not what the model says. */
+    private readonly isFollowing: boolean
   ) {}
+
+  /** Every block by its own id; only of one that follows. */
+  private byId: Map<string, Block> | undefined
 
   /** Whether something was said that is not kept. */
   isTruncated = false
@@ -98,7 +128,20 @@ export class Blocks {
     this.began(block)
   }
 
+  /** What was let through of a block: this is told, and kept. */
+  hear(id: string, text: string): void {
+    const block = this.byId?.get(id)
+    if (block === undefined) return
+    this.turnTo(block)
+    this.keep(block, text)
+    block.pay(text)
+  }
+
   /** From here on this block speaks. */
+  private speaks(block: Block): void {
+    if (!this.isFollowing) this.turnTo(block)
+  }
+
   private turnTo(block: Block): void {
     const last = this.turns.at(-1)
     if (last?.block === block) return
@@ -117,13 +160,13 @@ export class Blocks {
       block = this.open.get(`${type} ${part.id}`) ?? this.begin(type, part.id, undefined)
       this.current = block
       this.place(block)
-      this.turnTo(block)
+      this.speaks(block)
     }
     if (part.providerMetadata !== undefined && isSignedAnew(block, part.providerMetadata)) {
       this.end(block, undefined)
       block = this.begin(type, part.id, part.providerMetadata)
       this.current = block
-      this.turnTo(block)
+      this.speaks(block)
     }
     const text = part.delta ? join(block, part.delta) : ""
     if (part.providerMetadata === undefined) {
@@ -136,7 +179,8 @@ export class Blocks {
   }
 
   private say(block: Block, text: string, metadata: ProviderMetadata | undefined): void {
-    this.keep(block, text)
+    if (this.isFollowing) block.owe(text)
+    else this.keep(block, text)
     const { runId } = this
     if (metadata !== undefined) {
       const payload = { id: block.id, text, providerMetadata: metadata }
@@ -164,6 +208,7 @@ export class Blocks {
     const block = new Block(type, sourceId, this.ids.unique(sourceId || type))
     block.metadata = metadata
     this.open.set(`${type} ${sourceId}`, block)
+    if (this.isFollowing) this.byId = (this.byId ?? new Map()).set(block.id, block)
     if (metadata !== undefined) this.place(block)
     const { runId } = this
     const payload = { id: block.id, ...metadataField(metadata) }
@@ -193,7 +238,7 @@ export class Blocks {
     if (block.half !== "") {
       block.half = ""
       this.current = undefined
-      this.turnTo(block)
+      this.speaks(block)
       this.say(block, "\uFFFD", undefined)
     }
     if (metadata !== undefined) this.place(block)

@@ -26,6 +26,8 @@ interface OpenStep {
   files: Array<Of<"file">>
   warnings: ReadonlyArray<Warning>
   request: RequestInfo
+  /** Whether `reasoning` is only the beginning. */
+  isTruncated: boolean
 }
 
 const openStep = (): OpenStep => ({
@@ -37,7 +39,8 @@ const openStep = (): OpenStep => ({
   sources: [],
   files: [],
   warnings: [],
-  request: {}
+  request: {},
+  isTruncated: false
 })
 
 const inCallOrder = <Outcome extends { readonly payload: { readonly toolCallId: string } }>(
@@ -85,6 +88,15 @@ export const suspendedBy = (runId: string): RunSuspended =>
     message: `Run "${runId}" waits for a decision about its calls. Resume it with resumeStream, approveToolCall or declineToolCall.`
   })
 
+/**
+ * Whether a `step-finish` is of a step that a processor rejected: what it used counts, and what it said is in nothing.
+ *
+ * @since 0.1.0
+ * @category guards
+ */
+export const isRejected = ({ stepResult }: Of<"step-finish">["payload"]): boolean =>
+  stepResult.reason === "tripwire"
+
 /** An `Error` for whatever stood in an `error` chunk. @since 0.1.0 @category conversions */
 export const toError = (cause: unknown): Error =>
   cause instanceof Error ? cause : new Error(messageOf(cause))
@@ -112,7 +124,7 @@ export class RunFold {
     const { step } = this
     const room = this.textLimit - step.reasoning.length
     step.reasoning += text.length <= room ? text : text.slice(0, room).toWellFormed()
-    if (text.length > room) this.isTruncated = true
+    if (text.length > room) step.isTruncated = true
   }
 
   /** Takes the next chunk of the run. */
@@ -158,6 +170,8 @@ export class RunFold {
         break
       case "tripwire":
         this.tripwire = chunk.payload
+        // What a processor stopped was not said.
+        this.step = openStep()
         break
       case "tool-call-suspended":
         this.suspendData = chunk.payload.suspendData
@@ -173,16 +187,20 @@ export class RunFold {
   }
 
   private finishStep({ payload }: Of<"step-finish">): void {
-    this.steps.push(this.stepOf(payload))
-    this.isTruncated ||= payload.output.isTruncated === true
     this.usage = Usage.combine(this.usage, payload.output.usage)
+    if (isRejected(payload)) {
+      this.step = openStep()
+      return
+    }
+    this.steps.push(this.stepOf(payload))
+    this.isTruncated ||= this.step.isTruncated || payload.output.isTruncated === true
     this.providerMetadata = payload.providerMetadata ?? this.providerMetadata
     this.step = openStep()
   }
 
   /** The step that would stand in `steps` if this were its `step-finish`. */
   stepOf(payload: Of<"step-finish">["payload"]): Step {
-    const { toolCalls, toolErrors, toolResults, ...open } = this.step
+    const { isTruncated: _, toolCalls, toolErrors, toolResults, ...open } = this.step
     const { rawReason } = payload.stepResult
     return {
       ...open,
@@ -246,7 +264,7 @@ export class RunFold {
   /** Of a step that was cut off only `finish` tells the text, when the deltas were not pushed. */
   private text(): string {
     const joined = this.join(step => step.text)
-    const told = this.finish?.payload.output.text ?? ""
+    const told = this.tripwire === undefined ? (this.finish?.payload.output.text ?? "") : ""
     return told.length > joined.length ? told : joined
   }
 
@@ -280,7 +298,7 @@ export class RunFold {
           : current.request,
       response: this.response(),
       ...(this.providerMetadata === undefined ? {} : { providerMetadata: this.providerMetadata }),
-      ...(this.isTruncated ? { isTruncated: true } : {}),
+      ...(this.isTruncated || this.step.isTruncated ? { isTruncated: true } : {}),
       ...(this.failure === undefined ? {} : { error: this.failure }),
       ...(this.tripwire === undefined ? {} : { tripwire: this.tripwire }),
       ...(this.suspendData === undefined ? {} : { suspendData: this.suspendData })

@@ -36,6 +36,7 @@ import { announceEnd, observer } from "./callbacks.js"
 import { toGoal } from "./goal.js"
 import { consoleLayer } from "./logging.js"
 import { ModelOutput } from "./ModelOutput.js"
+import { toProcessors } from "./processors.js"
 import * as Runs from "./runs.js"
 import { streamFields, toDynamic, toModels, toRunOptions, toTools } from "./translate.js"
 
@@ -56,6 +57,9 @@ const agentFields = [
   "memory",
   "backgroundTasks",
   "goal",
+  "inputProcessors",
+  "outputProcessors",
+  "maxProcessorRetries",
   "defaultOptions"
 ] as const satisfies ReadonlyArray<keyof AgentOptions>
 
@@ -112,9 +116,12 @@ export class Agent {
       defaultOptions = {},
       description,
       goal,
+      inputProcessors,
       instructions,
+      maxProcessorRetries,
       memory,
       model,
+      outputProcessors,
       tools
     } = options
     const id = options.id ?? options.name ?? ""
@@ -131,6 +138,8 @@ export class Agent {
       ...(memory === undefined ? {} : { memory }),
       ...(backgroundTasks === undefined ? {} : { backgroundTasks: toAgentBackground(backgroundTasks) }),
       ...(goal === undefined ? {} : { goal: toGoal(goal) }),
+      ...toProcessors({ inputProcessors, outputProcessors }),
+      ...(maxProcessorRetries === undefined ? {} : { maxProcessorRetries }),
       model: toDynamic(model, toModels),
       tools: withAgents(toDynamic(tools ?? {}, toTools), agents)
     })

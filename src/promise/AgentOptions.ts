@@ -20,6 +20,7 @@ import type * as ToolSchema from "../tool/ToolSchema.js"
 import type { AgentBackgroundTasks } from "./background.js"
 import type { RunCallbacks } from "./callbacks.js"
 import type { PromiseTool } from "./createTool.js"
+import type { AnyProcessor } from "./processors.js"
 
 /** Tools by the name that the model calls them with. @since 0.1.0 @category models */
 export type ToolsInput = Readonly<Record<string, PromiseTool>>
@@ -98,10 +99,30 @@ export interface StructuredOutput<S extends ToolSchema.Source = ToolSchema.Sourc
   readonly model?: SingleModel
 }
 
+/** Who sees what goes into a run and comes out of it. @since 0.1.0 @category models */
+export interface ProcessorSettings {
+  /** See, change or stop what goes into the run and its model, in this order. Those of a run replace those of the agent. Default: none. */
+  readonly inputProcessors?: ReadonlyArray<AnyProcessor>
+  /** See, change, stop or judge what its model answers, in this order; likewise. Default: none. */
+  readonly outputProcessors?: ReadonlyArray<AnyProcessor>
+  /** How often a step that a processor rejected with `retry` is tried again; that is no step for `maxSteps`. Default 3. */
+  readonly maxProcessorRetries?: number
+}
+
 /** Options of one run. `S` is the schema of its structured value. @since 0.1.0 @category models */
 export interface StreamOptions<S extends ToolSchema.Source = ToolSchema.Source>
-  extends Omit<RunOptions, "tools" | "stopWhen" | "prepareStep" | "untilIdle" | "structuredOutput">,
-    RunCallbacks {
+  extends Omit<
+      RunOptions,
+      | "tools"
+      | "stopWhen"
+      | "prepareStep"
+      | "untilIdle"
+      | "structuredOutput"
+      | "inputProcessors"
+      | "outputProcessors"
+    >,
+    RunCallbacks,
+    ProcessorSettings {
   /** Asks for a value that matches a schema. Default: the answer is text. */
   readonly structuredOutput?: StructuredOutput<S>
   /**
@@ -157,7 +178,7 @@ export interface GoalOptions extends Omit<CoreGoalOptions, "judge" | "scorer" | 
 }
 
 /** What an agent is made of, but for the agents below it. @since 0.1.0 @category models */
-export interface AgentSettings {
+export interface AgentSettings extends ProcessorSettings {
   /** Default: the name. */
   readonly id?: string
   /** Default: the id. */

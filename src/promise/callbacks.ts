@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import type { FullOutput, Step } from "../output/FullOutput.js"
+import { isRejected } from "../output/RunFold.js"
 import { failureOf, type RunRecord } from "../output/RunRecord.js"
 import type { Chunk } from "../protocol/Chunk.js"
 import { messageOf } from "../protocol/safeJson.js"
@@ -17,7 +18,7 @@ import { messageOf } from "../protocol/safeJson.js"
 export interface RunCallbacks {
   /** Every chunk, before any reader sees it. */
   readonly onChunk?: (chunk: Chunk) => unknown
-  /** Every step that finished. */
+  /** Every step that finished; not one that a processor rejected. */
   readonly onStepFinish?: (step: Step) => unknown
   /** The run ended by itself, was stopped by a processor, or was suspended. */
   readonly onFinish?: (output: FullOutput) => unknown
@@ -59,7 +60,7 @@ export const observer = (
   if (onChunk === undefined && onStepFinish === undefined) return undefined
   return (chunk, record) => {
     if (onChunk !== undefined) guard("onChunk", log, () => onChunk(chunk))
-    if (chunk.type !== "step-finish" || onStepFinish === undefined) return
+    if (chunk.type !== "step-finish" || onStepFinish === undefined || isRejected(chunk.payload)) return
     const step = record.current.finishedSteps.at(-1)
     if (step !== undefined) guard("onStepFinish", log, () => onStepFinish(step))
   }

@@ -31,6 +31,7 @@ import type {
 import { maybeTime, optionsOf, said } from "./background.js"
 import { callbackFields } from "./callbacks.js"
 import { fromPromise } from "./fromPromise.js"
+import { toProcessors } from "./processors.js"
 
 /** Options of a run that this face knows. */
 export const streamFields: ReadonlyArray<string> = [...defaultFields, ...runFields, ...callbackFields]
@@ -153,6 +154,8 @@ export const toRunOptions = (options: StreamOptions): RunOptions<ReadonlyArray<T
     onError: _onError,
     onFinish: _onFinish,
     onStepFinish: _onStepFinish,
+    inputProcessors,
+    outputProcessors,
     prepareStep,
     stopWhen,
     structuredOutput,
@@ -168,6 +171,7 @@ export const toRunOptions = (options: StreamOptions): RunOptions<ReadonlyArray<T
     ...(prepareStep === undefined ? {} : { prepareStep: toPrepareStep(prepareStep) }),
     ...(structuredOutput === undefined ? {} : { structuredOutput: toStructuredOutput(structuredOutput) }),
     ...(untilIdle === undefined ? {} : { untilIdle: toUntilIdle(untilIdle) }),
+    ...toProcessors({ inputProcessors, outputProcessors }),
     tools: toTools(tools)
   }
 }

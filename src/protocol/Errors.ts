@@ -164,6 +164,20 @@ export class StructuredOutputError extends tagged("StructuredOutputError")<{
   readonly cause?: unknown
 }> {}
 
+/**
+ * A processor threw, failed, died, or gave what it may not give. Nothing passes that a processor has not let through: the run
+ * ends with this. `hook` says where; `cause` is what it failed with, and stays in the process.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class ProcessorFailed extends tagged("ProcessorFailed")<{
+  readonly processorId: string
+  readonly hook: string
+  readonly message: string
+  readonly cause?: unknown
+}> {}
+
 /** The model called a tool that this step does not offer. Told to the model; the run goes on. @since 0.1.0 @category errors */
 export class ToolNotFound extends tagged("ToolNotFound")<{
   readonly toolName: string
@@ -314,6 +328,7 @@ export type AgentError =
   | StorageError
   | ThreadNotFound
   | AgentDepthExceeded
+  | ProcessorFailed
 
 /** Whether a value is one of the errors that an agent's stream fails with. @since 0.1.0 @category guards */
 export const isAgentError = (value: unknown): value is AgentError =>
@@ -324,4 +339,5 @@ export const isAgentError = (value: unknown): value is AgentError =>
   value instanceof RunTimedOut ||
   value instanceof StorageError ||
   value instanceof ThreadNotFound ||
-  value instanceof AgentDepthExceeded
+  value instanceof AgentDepthExceeded ||
+  value instanceof ProcessorFailed

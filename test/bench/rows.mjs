@@ -14,6 +14,11 @@ export const rows = {
     flags: timing,
     seconds: 150
   },
+  processors: {
+    title: "Processors: three that let every chunk of an answer pass, against none",
+    flags: timing,
+    seconds: 150
+  },
   tools: {
     title: "Tool loop: steps with an instant tool, then one step of text",
     flags: timing,

@@ -3,7 +3,7 @@
  * each of the five ways in which a run ends.
  */
 
-import { Agent, type Chunk, Errors, ModelOutput, type ModelPart, Tool, type Usage } from "eddy"
+import { Agent, type Chunk, Errors, ModelOutput, type ModelPart, Processor, Tool, type Usage } from "eddy"
 import { createTool, Agent as PromiseAgent, ModelOutput as PromiseOutput } from "eddy/promise"
 import { ScriptedModel } from "eddy/testing"
 import { Cause, Effect, Exit, Option, Scope, Stream } from "effect"
@@ -248,11 +248,12 @@ const rows: Readonly<Record<string, Row>> = {
     }
   ),
   tripwire: row(
-    [chunks.textEnd("b"), chunks.tripwire("No names."), chunks.finish("tripwire", "Looking. Half", allUsage)],
+    [chunks.textEnd("b"), chunks.tripwire("No names."), chunks.finish("tripwire", "Looking. ", allUsage)],
     {
       status: "tripwire",
       finishReason: "tripwire",
-      text: "Looking. Half",
+      // What was stopped was not said.
+      text: "Looking. ",
       more: { tripwire: { reason: "No names.", retry: false, processorId: "guard" } }
     }
   ),
@@ -428,14 +429,17 @@ interface Going {
 
 interface Face {
   readonly name: string
-  readonly start: (model: ScriptedModel.ScriptedModel | ReturnType<typeof modelOf>) => Promise<Going>
+  readonly start: (
+    model: ScriptedModel.ScriptedModel | ReturnType<typeof modelOf>,
+    outputProcessors?: ReadonlyArray<Processor.Processor>
+  ) => Promise<Going>
 }
 
 const promiseFace: Face = {
   name: "promises",
-  start: async model => {
+  start: async (model, outputProcessors = []) => {
     const look = createTool({ id: "look", execute: () => "found" })
-    const agent = new PromiseAgent({ id: "hand", model, tools: { look } })
+    const agent = new PromiseAgent({ id: "hand", model, tools: { look }, outputProcessors })
     const output = await agent.stream("Look!", { onError: () => undefined })
     return {
       ask: () => askPromises(output),
@@ -448,9 +452,9 @@ const promiseFace: Face = {
 
 const effectFace: Face = {
   name: "effects",
-  start: async model => {
+  start: async (model, outputProcessors = []) => {
     const look = Tool.make("look", { execute: () => Effect.succeed("found") })
-    const agent = Agent.make({ id: "hand", model, tools: [look] })
+    const agent = Agent.make({ id: "hand", model, tools: [look], outputProcessors })
     const scope = Effect.runSync(Scope.make())
     const output = await run(Scope.extend(Agent.run(agent, "Look!"), scope))
     return {
@@ -467,6 +471,7 @@ interface Ending {
   readonly parts: () => AsyncGenerator<ModelPart.ModelPart>
   readonly reason: string
   readonly error?: unknown
+  readonly processors?: ReadonlyArray<Processor.Processor>
 }
 
 const never = () => new Promise<never>(() => undefined)
@@ -502,6 +507,25 @@ const endings: Readonly<Record<string, Ending>> = {
     reason: "error",
     error: Errors.ModelError
   },
+  "a tripwire of the stream": {
+    after: () => undefined,
+    parts: async function* () {
+      yield delta("a", "bad")
+    },
+    reason: "tripwire",
+    processors: [
+      Processor.blockWhen({ chunk: chunk => chunk.type === "text-delta" && chunk.payload.text === "bad" })
+    ]
+  },
+  "a tripwire of a step": {
+    after: () => undefined,
+    parts: async function* () {
+      yield delta("a", " done")
+      yield finish("stop")
+    },
+    reason: "tripwire",
+    processors: [Processor.blockWhen({ text: text => text === "Half done" })]
+  },
   abort: {
     after: going => going.abort("enough"),
     parts: async function* () {
@@ -531,7 +555,7 @@ describe.each([promiseFace, effectFace])(
           yield* ending.parts()
         }
       })
-      const going = await face.start(model)
+      const going = await face.start(model, ending.processors)
       const before = going.ask()
       await flush()
       expect(going.status()).toBe("running")
@@ -550,9 +574,10 @@ describe.each([promiseFace, effectFace])(
       expect(valueOf(answers, "finishReason")).toBe(ending.reason)
       const full = valueOf(answers, "fullOutput")
       const isDone = ending.error === undefined
+      const isTripped = ending.reason === "tripwire"
       expect(full).toMatchObject({
-        text: isDone ? "Half done" : "Half",
-        usage: isDone ? allUsage : firstUsage,
+        text: isTripped ? "" : isDone ? "Half done" : "Half",
+        usage: isDone && !isTripped ? allUsage : firstUsage,
         finishReason: ending.reason
       })
       if (ending.error !== undefined) {
@@ -562,7 +587,7 @@ describe.each([promiseFace, effectFace])(
         expect(full).toHaveProperty("error", error)
       } else {
         expect(full).not.toHaveProperty("error")
-        expect(valueOf(answers, "text")).toBe("Half done")
+        expect(valueOf(answers, "text")).toBe(isTripped ? "" : "Half done")
         expect(valueOf(answers, "toolResults")).toMatchObject([
           { payload: { toolCallId: "c1", result: "found" } }
         ])

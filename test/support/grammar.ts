@@ -45,6 +45,8 @@ class Checker {
   /** What the last judgement of this step said; `undefined` before the first. */
   private goal: Chunk.PayloadOf<"goal"> | undefined
   private end: EndType | undefined
+  /** Whether a processor rejected the last step that has finished. */
+  private isRejected = false
   private isLeftToClient = false
   private isFinished = false
   private readonly ids = new Set<string>()
@@ -144,7 +146,8 @@ class Checker {
       case "tool-output":
         return this.written(chunk.payload.toolCallId)
       default:
-        if (chunk.type.startsWith("data-") && !this.isStepOpen) this.fault(`${chunk.type} outside a step`)
+        // A processor of the input may write before the step whose model it has to do with.
+        return
     }
   }
 
@@ -243,14 +246,20 @@ class Checker {
   private stepFinish({ payload }: Chunk.Of<"step-finish">): void {
     if (!this.isStepOpen) this.fault("step-finish outside a step")
     this.nothingOpen("step-finish")
+    const isRejected = payload.stepResult.reason === "tripwire"
+    if (isRejected) {
+      if (payload.output.text !== "") this.fault("step-finish of a rejected step has text")
+      if (payload.output.toolCalls.length > 0) this.fault("step-finish of a rejected step lists calls")
+    }
     for (const id of this.inputs.keys()) {
-      if (!this.calls.has(id)) this.fault(`step-finish, and the input "${id}" never became a call`)
+      if (!isRejected && !this.calls.has(id))
+        this.fault(`step-finish, and the input "${id}" never became a call`)
     }
     this.isLeftToClient = payload.stepResult.stoppedBy === "client-tool"
     if (!this.isLeftToClient) this.allAnswered("step-finish")
     const called = [...this.calls].filter(([, { step }]) => step === this.steps).map(([id]) => id)
     const listed = payload.output.toolCalls.map(call => call.toolCallId)
-    if (called.join() !== listed.join()) {
+    if (!isRejected && called.join() !== listed.join()) {
       this.fault(`step-finish lists the calls [${listed.join()}], the step made [${called.join()}]`)
     }
     this.isContinued = payload.stepResult.isContinued
@@ -258,6 +267,8 @@ class Checker {
       this.fault(`step-finish says that the run goes on, and its goal is ${this.goal.status}`)
     }
     this.goal = undefined
+    this.isRejected = isRejected
+    for (const [id] of this.inputs) if (isRejected) this.inputs.delete(id)
     this.isStepOpen = false
   }
 
@@ -278,6 +289,9 @@ class Checker {
     this.isFinished = true
     const { isContinued, reason } = payload.stepResult
     if (isContinued) this.fault("finish says that the run goes on")
+    if (this.isRejected && this.isContinued === false && reason !== "tripwire") {
+      this.fault(`finish says "${reason}" after a step that was rejected for good`)
+    }
     if (this.end !== undefined) {
       if (reason !== endReasons[this.end]) this.fault(`finish says "${reason}" after ${this.end}`)
       return

@@ -32,6 +32,7 @@ type AgentError =
   | Errors.InvalidConfiguration
   | Errors.InvalidMessage
   | Errors.ModelError
+  | Errors.ProcessorFailed
   | Errors.RunAborted
   | Errors.RunTimedOut
   | Errors.StorageError

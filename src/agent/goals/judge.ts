@@ -44,6 +44,7 @@ const say = <R>(
       answer,
       inbox: new Inbox(Number.POSITIVE_INFINITY),
       silence: undefined,
+      processing: undefined,
       includeRequestBody: false,
       signal: controller.signal,
       runPromise: effect =>

@@ -4,6 +4,8 @@ import * as Effect from "effect/Effect"
 import * as Answer from "../../model/Answer.js"
 import type { ModelRequest } from "../../model/ModelPort.js"
 import { ModelError } from "../../protocol/Errors.js"
+import type { Processing } from "../processors/processing.js"
+import { Heard, processingOf } from "../processors/streaming.js"
 import { Holding } from "./holding.js"
 import type { StepPlan } from "./planning.js"
 import { startReading } from "./reading.js"
@@ -19,6 +21,8 @@ export interface Asked {
   readonly messages: ModelRequest["messages"]
   /** What of the answer is not told yet. */
   readonly holding: Holding
+  /** Those who see the answer before anybody is told of it; `undefined`: nobody. */
+  readonly processing: Processing | undefined
   /** How it ended; set when everything of the answer is in the inbox. */
   outcome: { readonly failure: CallFailure | undefined } | undefined
 }
@@ -55,7 +59,23 @@ export const ask = <R>(run: Run<R>, plan: StepPlan<R>, attempt: Attempt): Asked 
   const request = requestOf(run, plan)
   const chat = run.telemetry.chat({ model, request, retry: attempt.retry }, run.clock)
   const holding = new Holding(run.emit, chat.heard)
-  const answer = Answer.make({
+  const processing = processingOf(run, {
+    messages: request.messages,
+    holding,
+    record: (chunk, emitted) => answer.tell(chunk, emitted),
+    onStopped: () => {
+      stop(undefined)
+      end(undefined)
+    },
+    // Before the answer is read to its end, nobody waits for that.
+    onIdle: () => {
+      if (asked.outcome !== undefined) run.inbox.notify()
+    }
+  })
+  const { includeRequestBody = false, limits } = run.settings
+  const emit = processing?.emit ?? holding.emit
+  const heard = processing !== undefined && isLimited(limits) ? new Heard(emit) : undefined
+  const answer: Answer.Answer = Answer.make({
     runId: run.runId,
     messageId: run.messageId,
     ids: run.ids,
@@ -63,14 +83,22 @@ export const ask = <R>(run: Run<R>, plan: StepPlan<R>, attempt: Attempt): Asked 
     includeRawChunks: request.includeRawChunks,
     textLimit: run.textLimit,
     takeApart: run.tasks?.takeApart(plan.tools),
-    emit: holding.emit
+    emit: heard?.emit ?? emit,
+    isFollowing: processing !== undefined
   })
   answer.request = { provider: model.provider, modelId: model.modelId }
-  const asked: Asked = { answer, attempt, messages: request.messages, holding, outcome: undefined }
+  const asked: Asked = {
+    answer,
+    attempt,
+    messages: request.messages,
+    holding,
+    processing,
+    outcome: undefined
+  }
   run.inbox.awaitText()
   const controller = new AbortController()
-  const { includeRequestBody = false, limits } = run.settings
-  const silence = isLimited(limits) ? new SilenceWatch(limits, run.clock, () => holding.isShown) : undefined
+  const isSaying = (): boolean => holding.isShown || heard?.isContent === true
+  const silence = isLimited(limits) ? new SilenceWatch(limits, run.clock, isSaying) : undefined
   let stopBeginning = (_: unknown): void => undefined
   const stopReading = startReading({
     model: chat.model(run.runFork),
@@ -78,6 +106,7 @@ export const ask = <R>(run: Run<R>, plan: StepPlan<R>, attempt: Attempt): Asked 
     answer,
     inbox: run.inbox,
     silence,
+    processing,
     includeRequestBody,
     signal: controller.signal,
     runPromise: effect =>

@@ -90,6 +90,26 @@ export const stepFinish = <R>(run: Run<R>, answer: Answer, result: StepResult): 
   }
 })
 
+/** `step-finish` of a step that a processor rejected: what it used, and why. What it said is in nothing. */
+export const rejectedFinish = <R>(
+  run: Run<R>,
+  answer: Answer,
+  tripwire: Tripwire,
+  isContinued: boolean
+): Of<"step-finish"> => ({
+  type: "step-finish",
+  runId: run.runId,
+  from: "AGENT",
+  payload: {
+    messageId: run.messageId,
+    stepResult: { reason: "tripwire", isContinued },
+    output: { text: "", toolCalls: [], usage: usageOf(run, answer) },
+    metadata: { ...metadataOf(run), tripwire },
+    totalUsage: Usage.combine(run.fold.usageSoFar, usageOf(run, answer)),
+    response: answer.response
+  }
+})
+
 const endResult = (end: RunEnd): StepResult => {
   switch (end._tag) {
     case "Success":
@@ -137,8 +157,11 @@ const isUser = (message: Message): boolean => message.role === "user"
 export const runFinish = <R>(run: Run<R>, end: RunEnd): ReadonlyArray<Chunk> => {
   const said = run.fold.snapshot()
   const cutOff = end._tag === "Failure" || end._tag === "Aborted" ? end.answer : undefined
+  // What a processor stopped was paid for all the same.
+  const used = end._tag === "Tripwire" ? end.answer : cutOff
   // Of a run that was cut off nobody tells the results that a provider still owes.
   const added = end._tag === "Success" ? run.added : settle(run.added)
+  const metadata = end._tag === "Success" ? run.processors?.uiMetadata : undefined
   const all = [...run.input.filter(message => message.role !== "system"), ...added]
   const finish: Of<"finish"> = {
     type: "finish",
@@ -147,7 +170,7 @@ export const runFinish = <R>(run: Run<R>, end: RunEnd): ReadonlyArray<Chunk> => 
     payload: {
       stepResult: endResult(end),
       output: {
-        usage: Usage.combine(said.usage, Usage.combine(cutOff?.usage ?? Usage.empty, nestedUsage(run))),
+        usage: Usage.combine(said.usage, Usage.combine(used?.usage ?? Usage.empty, nestedUsage(run))),
         text: cutOff === undefined ? said.text : said.text + cutOff.text,
         ...truncation(said.isTruncated === true || cutOff?.isTruncated === true),
         ...(end._tag === "Success" ? run.structuring?.fields() : undefined)
@@ -161,7 +184,7 @@ export const runFinish = <R>(run: Run<R>, end: RunEnd): ReadonlyArray<Chunk> => 
       response: {
         ...(end.answer?.response ?? said.steps.at(-1)?.response ?? {}),
         messages: [...added],
-        uiMessages: added.length === 0 ? [] : [toUIMessage(added, run.messageId)]
+        uiMessages: added.length === 0 ? [] : [{ ...toUIMessage(added, run.messageId), ...metadata }]
       }
     }
   }

@@ -7,9 +7,16 @@ import type { Chunk } from "../../protocol/Chunk.js"
 const isFact = ({ type }: Chunk): boolean =>
   type === "step-start" || type === "response-metadata" || type === "raw"
 
-/** An edge of a block, which says nothing by itself. */
+/** An edge of a block, which says nothing by itself; or what a processor has to say about all this. */
 const isEdge = ({ type }: Chunk): boolean =>
-  type === "text-start" || type === "text-end" || type === "reasoning-start" || type === "reasoning-end"
+  type === "text-start" ||
+  type === "text-end" ||
+  type === "reasoning-start" ||
+  type === "reasoning-end" ||
+  type.startsWith("data-")
+
+/** Whether a chunk of an answer says something. */
+export const isContent = (chunk: Chunk): boolean => !isFact(chunk) && !isEdge(chunk)
 
 export class Holding {
   private held: Array<Chunk> | undefined = []
@@ -29,12 +36,12 @@ export class Holding {
   readonly emit = (chunk: Chunk): void => {
     if (this.held === undefined) {
       this.tell(chunk)
-    } else if (isFact(chunk) || isEdge(chunk)) {
-      if (this.held.length === 0) this.begun()
-      this.held.push(chunk)
-    } else {
+    } else if (isContent(chunk)) {
       this.release()
       this.tell(chunk)
+    } else {
+      if (this.held.length === 0) this.begun()
+      this.held.push(chunk)
     }
   }
 

@@ -15,6 +15,10 @@ import * as Exit from "effect/Exit"
 import * as Random from "effect/Random"
 import { RunAborted } from "../../protocol/Errors.js"
 import { tellObjective } from "../goals/stage.js"
+import { processedInput, processedPrompt } from "../processors/inputs.js"
+import { judged, rejected } from "../processors/judging.js"
+import type { Stopped } from "../processors/processing.js"
+import type { RunThread } from "../runThread.js"
 import { openThread } from "../thread.js"
 import { type Asked, ask } from "./asking.js"
 import { stepReason } from "./ending.js"
@@ -34,8 +38,12 @@ const opening = <R>(run: Run<R>): State<R> => {
   run.emit({ type: "start", runId, from: "AGENT", payload: { agentId, messageId } })
   if (run.control.halted !== undefined) return haltedBetween(run)
   startRunTimer(run)
-  if (thread === undefined) return asking(run)
-  return waitFor(
+  return processedInput(run, () => (thread === undefined ? asking(run) : remembering(run, thread)))
+}
+
+/** Opens the thread of the run. */
+const remembering = <R>(run: Run<R>, thread: RunThread): State<R> =>
+  waitFor(
     run,
     Effect.zipLeft(openThread(run, thread), tellObjective(run, thread)),
     exit => {
@@ -45,7 +53,6 @@ const opening = <R>(run: Run<R>): State<R> => {
     },
     () => haltedBetween(run)
   )
-}
 
 /** The next step: what it asks, and the first call of its model. */
 const asking = <R>(run: Run<R>): State<R> => {
@@ -53,20 +60,23 @@ const asking = <R>(run: Run<R>): State<R> => {
   startStepTimer(run)
   run.tasks?.tell(run.added)
   const { prepareStep } = run.settings
-  if (prepareStep === undefined) return calling(run, basePlan(run), first(run))
+  if (prepareStep === undefined) return telling(run, basePlan(run), first(run))
   return waitFor(
     run,
     Effect.suspend(() => changedPlan(run, prepareStep)),
     exit => {
       if (Exit.isFailure(exit)) return failedWith(exit.cause, "prepareStep")
       const { value: plan } = exit
-      return calling(run, plan, plan.models === run.models ? first(run) : { modelIndex: 0, retry: 0 })
+      return telling(run, plan, plan.models === run.models ? first(run) : { modelIndex: 0, retry: 0 })
     },
     () => haltedBetween(run)
   )
 }
 
 const first = <R>(run: Run<R>): Attempt => ({ modelIndex: run.modelIndex, retry: 0 })
+
+const telling = <R>(run: Run<R>, plan: StepPlan<R>, attempt: Attempt): State<R> =>
+  processedPrompt(run, plan, told => calling(run, told, attempt))
 
 const calling = <R>(run: Run<R>, plan: StepPlan<R>, attempt: Attempt): State<R> => {
   const asked = ask(run, plan, attempt)
@@ -79,12 +89,25 @@ const stoppedEarly = new RunAborted({ message: "The run was interrupted before i
 /** The model is answering; or it is done, and the step goes on to its tools. */
 const answering = <R>(run: Run<R>, state: Extract<State<R>, { readonly _tag: "Answering" }>): State<R> => {
   const { asked, plan } = state
-  const { answer, holding, messages, outcome } = asked
+  const { answer, holding, outcome, processing } = asked
   if (run.control.halted !== undefined) return halted(run, asked, undefined)
+  if (processing?.stopped !== undefined) return stoppedByProcessor(run, asked, processing.stopped)
   if (outcome === undefined) return state
   if (outcome.failure !== undefined) return callFailed(run, plan, asked, outcome.failure)
   answer.close(true)
+  if (processing?.stopped !== undefined) return stoppedByProcessor(run, asked, processing.stopped)
+  if (processing?.isIdle === false) return state
+  processing?.discard()
   holding.release()
+  return judged(run, asked, () => accepted(run, plan, asked))
+}
+
+const stoppedByProcessor = <R>(run: Run<R>, asked: Asked, stopped: Stopped): State<R> =>
+  "error" in stopped ? failed(run, asked, stopped.error) : rejected(run, asked, stopped.tripwire, false)
+
+/** An answer that nobody has anything against: it may hold a value. */
+const accepted = <R>(run: Run<R>, plan: StepPlan<R>, asked: Asked): State<R> => {
+  const { answer, messages } = asked
   run.tasks?.see()
   return structured(
     run,
@@ -110,6 +133,7 @@ const answered = <R>(run: Run<R>, plan: StepPlan<R>, asked: Asked): State<R> => 
 
 /** Tries again, as long as nothing was shown: what somebody has read cannot be taken back. */
 const callFailed = <R>(run: Run<R>, plan: StepPlan<R>, asked: Asked, failure: CallFailure): State<R> => {
+  asked.processing?.discard()
   const next = (random: number) => nextAttempt(plan.models, asked.attempt, failure, random)
   if (asked.holding.isShown || next(0) === undefined) return failed(run, asked, failure)
   run.ids.rollBack()

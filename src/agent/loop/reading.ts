@@ -4,6 +4,7 @@ import type { Answer } from "../../model/Answer.js"
 import { describe } from "../../model/failureInfo.js"
 import type { LanguageModel, ModelAnswer, ModelRequest } from "../../model/ModelPort.js"
 import { InvalidConfiguration, ModelError } from "../../protocol/Errors.js"
+import type { Processing } from "../processors/processing.js"
 import type { Inbox } from "./inbox.js"
 import type { CallFailure } from "./retrying.js"
 import type { SilenceWatch } from "./silence.js"
@@ -79,6 +80,8 @@ export interface Reading {
   readonly inbox: Inbox
   /** Is told of each part. */
   readonly silence: SilenceWatch | undefined
+  /** Holds the model, too. */
+  readonly processing: Processing | undefined
   readonly includeRequestBody: boolean
   /** Runs the Effect of a model that answers with one; the promise is for its end, unless it is interrupted. */
   readonly runPromise: <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
@@ -100,7 +103,7 @@ const begin = async ({ model, request, runPromise, signal }: Reading): Promise<M
  * Promises and not fibers: this is what runs for every token.
  */
 export const startReading = (reading: Reading): (() => void) => {
-  const { answer, includeRequestBody, inbox, model, silence } = reading
+  const { answer, includeRequestBody, inbox, model, processing, silence } = reading
   let elements: Elements | undefined
   let isStopped = false
   let isEnded = false
@@ -128,7 +131,8 @@ export const startReading = (reading: Reading): (() => void) => {
   }
   const drained = async (): Promise<void> => {
     silence?.hold(true)
-    await inbox.drained()
+    if (processing?.isFull === true) await processing.drained()
+    if (inbox.isFull) await inbox.drained()
     silence?.hold(false)
   }
   const read = async (): Promise<void> => {
@@ -149,7 +153,7 @@ export const startReading = (reading: Reading): (() => void) => {
         answer.accept(part)
         silence?.heard()
       }
-      if (inbox.isFull) await drained()
+      if (inbox.isFull || processing?.isFull === true) await drained()
     }
     if (answer.failure !== undefined) elements.cancel()
   }

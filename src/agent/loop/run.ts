@@ -15,6 +15,7 @@ import type { Tool } from "../../tool/Tool.js"
 import type { RequestContext } from "../../tool/ToolContext.js"
 import type { CallerInfo } from "../caller.js"
 import type { RunGoal } from "../goals/goalSettings.js"
+import type { RunProcessors } from "../processors/runProcessors.js"
 import type { RunThread } from "../runThread.js"
 import type { Settings } from "../settings.js"
 import type { RunTasks } from "../tasks/runTasks.js"
@@ -93,6 +94,8 @@ export interface Run<in out R> {
   readonly thread: RunThread | undefined
   /** Its calls in the background; `undefined`: none can be. */
   readonly tasks: RunTasks<R> | undefined
+  /** Those who see and judge what it is told and says; `undefined`: nobody. */
+  readonly processors: RunProcessors | undefined
   /** What the model is told of tasks that have settled, behind so many of the messages that the run has added. Nobody stores it. */
   note: Note | undefined
   /** What the run itself tells the model about what it has said: likewise, and for every step that follows. */

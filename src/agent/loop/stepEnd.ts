@@ -122,7 +122,7 @@ const nextStep = <R>(run: Run<R>, answer: Answer): State<R> => {
   return { _tag: "Asking" }
 }
 
-const tellStep = <R>(run: Run<R>, chunk: ReturnType<typeof stepFinish>): void => {
+export const tellStep = <R>(run: Run<R>, chunk: ReturnType<typeof stepFinish>): void => {
   run.emit(chunk)
   run.nested = []
   startProgress(run)

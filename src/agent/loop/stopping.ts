@@ -61,16 +61,20 @@ const tellBeginning = ({ answer, holding }: Asked): void => {
   holding.releaseFacts()
 }
 
+/** Ends what an answer that is not complete has left open. What processors still hold back of it is told to nobody. */
+export const closeAnswer = (asked: Asked): void => {
+  const { answer, holding, processing } = asked
+  processing?.end()
+  if (holding.isShown) answer.close(false)
+  else tellBeginning(asked)
+}
+
 /** A call that came to nothing: of its answer nothing goes into the conversation. */
 export const failed = <R>(run: Run<R>, asked: Asked, error: AgentError): State<R> => {
   const { answer, holding } = asked
   run.rememberCutOff = undefined
-  if (holding.isShown) {
-    answer.close(false)
-    new Execution(run, answer.calls, [], run.tools).cutOff(() => error)
-  } else {
-    tellBeginning(asked)
-  }
+  closeAnswer(asked)
+  if (holding.isShown) new Execution(run, answer.calls, [], run.tools).cutOff(() => error)
   return { _tag: "Ending", end: { _tag: "Failure", error, answer } }
 }
 
@@ -91,15 +95,17 @@ export const cutOff = <R>(
   error: AgentError
 ): void => {
   const { answer, holding } = asked
-  if (begun === undefined && !holding.isShown) {
-    tellBeginning(asked)
+  const isShown = begun !== undefined || holding.isShown
+  if (begun === undefined) closeAnswer(asked)
+  if (!isShown) {
     run.rememberCutOff = undefined
     return
   }
-  if (begun === undefined) answer.close(false)
   const execution = begun ?? new Execution(run, answer.calls, [], run.tools)
   execution.cutOff(() => error)
-  remember(run, answer, execution, begun !== undefined)
+  // What is to be judged is not remembered before it is.
+  if (begun === undefined && run.processors?.areJudging === true) run.rememberCutOff = undefined
+  else remember(run, answer, execution, begun !== undefined)
 }
 
 /** A run that is stopped between two steps. */

@@ -74,6 +74,7 @@ const askOnce = <R>(
         answer,
         inbox: run.inbox,
         silence,
+        processing: undefined,
         includeRequestBody: false,
         signal: controller.signal,
         runPromise: effect =>
