@@ -13,7 +13,8 @@ import {
   type ProcessedAnswer,
   type ProcessedChunks,
   type ProcessedResult,
-  type ProcessorFacts
+  type ProcessorFacts,
+  type TypeId
 } from "../agent/processors/definition.js"
 import type { Chunk } from "../protocol/Chunk.js"
 import type { Input } from "../protocol/Conversation.js"
@@ -88,8 +89,13 @@ export interface Processor {
   ) => ProcessedResult | undefined | Promise<ProcessedResult | undefined>
 }
 
-/** One of plain TypeScript, or one that the library makes: `redact`, `blockWhen`, `tokenLimiter`. @since 0.1.0 @category models */
-export type AnyProcessor = Processor | CoreProcessor
+/**
+ * One of plain TypeScript, or one that the library makes: `redact`, `blockWhen`, `tokenLimiter`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type AnyProcessor = Processor | Pick<CoreProcessor, "id" | TypeId>
 
 /** What `abort` throws. Nobody has to know it: that it was called is on record. */
 class Tripped extends Error {
@@ -149,6 +155,27 @@ const hooksOf = (given: Processor): Partial<Processor> =>
 const isObject = (value: unknown): value is object => typeof value === "object" && value !== null
 
 /** Throws `InvalidConfiguration`. */
+const translate = (given: Processor): CoreProcessor => {
+  // An instance of a class has its hooks in the prototype, and fields that are its own affair.
+  const isPlain = [Object.prototype, null].includes(Object.getPrototypeOf(given))
+  checkHooks(isPlain ? given : { id: given.id, ...hooksOf(given) })
+  const { id, processInput, processInputStep, processOutputResult, processOutputStep, processOutputStream } =
+    given
+  return make({
+    id,
+    ...(processInput === undefined ? {} : { processInput: toHook(processInput.bind(given)) }),
+    ...(processInputStep === undefined ? {} : { processInputStep: toHook(processInputStep.bind(given)) }),
+    ...(processOutputStream === undefined
+      ? {}
+      : { processOutputStream: toHook(processOutputStream.bind(given)) }),
+    ...(processOutputStep === undefined ? {} : { processOutputStep: toHook(processOutputStep.bind(given)) }),
+    ...(processOutputResult === undefined
+      ? {}
+      : { processOutputResult: toHook(processOutputResult.bind(given)) })
+  })
+}
+
+/** Throws `InvalidConfiguration`. */
 const toProcessor =
   (field: string) =>
   (given: AnyProcessor, index: number): CoreProcessor => {
@@ -160,35 +187,7 @@ const toProcessor =
         message: `\`${place}\` is no processor. Give an object with an id and a hook, for example { id, processInput }.`
       })
     }
-    const known = translated.get(given)
-    if (known !== undefined) return known
-    // An instance of a class has its hooks in the prototype, and fields that are its own affair.
-    const isPlain = [Object.prototype, null].includes(Object.getPrototypeOf(given))
-    checkHooks(isPlain ? given : { id: given.id, ...hooksOf(given) })
-    const {
-      id,
-      processInput,
-      processInputStep,
-      processOutputResult,
-      processOutputStep,
-      processOutputStream
-    } = given
-    const made = make({
-      id,
-      ...(processInput === undefined ? {} : { processInput: toHook(processInput.bind(given)) }),
-      ...(processInputStep === undefined ? {} : { processInputStep: toHook(processInputStep.bind(given)) }),
-      ...(processOutputStream === undefined
-        ? {}
-        : { processOutputStream: toHook(processOutputStream.bind(given)) }),
-      ...(processOutputStep === undefined
-        ? {}
-        : { processOutputStep: toHook(processOutputStep.bind(given)) }),
-      ...(processOutputResult === undefined
-        ? {}
-        : {
-            processOutputResult: toHook(processOutputResult.bind(given))
-          })
-    })
+    const made = translated.get(given) ?? translate(given)
     translated.set(given, made)
     return made
   }

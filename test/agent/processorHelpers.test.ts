@@ -116,7 +116,7 @@ describe("tokenLimiter", () => {
           index === 0 ? [Message.user("go"), ...messages] : messages
         )
         const told = newest(messages, limit, text => text.length)
-        expect(conversationFaults(told)).toEqual([])
+        expect(conversationFaults(told, () => false)).toEqual([])
         expect(told.find(({ role }) => role !== "system")?.role).toBe("user")
         expect(told.at(-1)).toEqual(messages.at(-1))
       })

@@ -1,21 +1,19 @@
 import { textContender } from "../kit/contender.mjs"
 import { contest } from "../kit/contest.mjs"
 import { number, times } from "../kit/format.mjs"
-import { readFull, readText } from "../kit/read.mjs"
+import { readFull } from "../kit/read.mjs"
 import { textScript } from "../kit/script.mjs"
 import { interval, median, paired } from "../kit/statistics.mjs"
 import { againstItself, atMost } from "../kit/verdict.mjs"
-import { eddy, eddyProcessed, eddyRedacted } from "../systems/all.mjs"
+import { eddy, eddyProcessed } from "../systems/all.mjs"
 
 const control = ["eddy", "eddy again"]
 const size = 10000
 
-/** What is told comes in other pieces where something was held back: only the text is the same. */
 const contenders = script => ({
   eddy: textContender(eddy, script, readFull),
   "eddy again": textContender(eddy, script, readFull),
-  "three processors": textContender(eddyProcessed, script, readFull),
-  redact: textContender(eddyRedacted, script, readText)
+  "three processors": textContender(eddyProcessed, script, readFull)
 })
 
 export const run = async ({ repetitions = 15 }) => {

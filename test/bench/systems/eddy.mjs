@@ -7,7 +7,7 @@ export const dist = process.env.EDDY_DIST
   ? new URL(`${process.env.EDDY_DIST}/`, "file:///")
   : new URL("../../../dist/", import.meta.url)
 
-const { Agent, createTool, Eddy, InMemoryStore, redact } = await import(new URL("promise.js", dist).href)
+const { Agent, createTool, Eddy, InMemoryStore } = await import(new URL("promise.js", dist).href)
 const { Agent: EffectAgent, LanguageModel } = await import(new URL("index.js", dist).href)
 
 const add = createTool({
@@ -68,13 +68,6 @@ export const eddyProcessed = {
   ...eddy,
   name: "eddy, three processors",
   open: script => eddy.open(script, { outputProcessors: ["a", "b", "c"].map(passing) })
-}
-
-/** The same with personal data taken out; the scripts have none. */
-export const eddyRedacted = {
-  ...eddy,
-  name: "eddy, redact",
-  open: script => eddy.open(script, { outputProcessors: [redact()] })
 }
 
 /** Conversations in memory: a thread of so many messages, and the next turn of it. */
