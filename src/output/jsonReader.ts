@@ -233,9 +233,4 @@ export class JsonReader {
     this.growing.scalar(value)
     this.ended()
   }
-
-  /** The text is over: a number at the root is complete now. */
-  end(): void {
-    if (this.expected === "number" && this.growing.depth === 0) this.endNumber()
-  }
 }
