@@ -15,10 +15,12 @@ export interface Host {
 /** What the owner of runs does for them. */
 export interface Runs {
   /** Starts a run. Rejects with what the run cannot begin with. */
-  readonly start: (
-    begin: Effect.Effect<Recording, unknown, ThreadStore>,
+  readonly start: <R extends Recording>(
+    begin: Effect.Effect<R, unknown, ThreadStore>,
     abort: Recording["abort"]
-  ) => Promise<Recording>
+  ) => Promise<R>
+  /** Asks for something. Rejects with what it fails with. */
+  readonly ask: <A>(effect: Effect.Effect<A, unknown>) => Promise<A>
   /** Runs an effect of the log. */
   readonly log: (effect: Effect.Effect<void>) => void
   /** Aborts every run and waits for them; no other starts afterwards. */
@@ -37,9 +39,12 @@ export const make = (host: Host): Runs => {
   const open = new Map<Fiber.RuntimeFiber<void, unknown>, () => void>()
   let isShutDown = false
 
-  const start: Runs["start"] = (needy, abort) => {
+  const start = <R extends Recording>(
+    needy: Effect.Effect<R, unknown, ThreadStore>,
+    abort: Recording["abort"]
+  ): Promise<R> => {
     // Where there is no store a run with a thread is refused, and no other asks for one.
-    let begin: Effect.Effect<Recording, unknown> = needy as Effect.Effect<Recording, unknown>
+    let begin: Effect.Effect<R, unknown> = needy as Effect.Effect<R, unknown>
     if (isShutDown) return Promise.reject(shutDown)
     return new Promise((resolve, reject) => {
       const fiber = host.runFork(
@@ -59,6 +64,16 @@ export const make = (host: Host): Runs => {
     })
   }
 
+  const ask = <A>(effect: Effect.Effect<A, unknown>): Promise<A> => {
+    if (isShutDown) return Promise.reject(shutDown)
+    return new Promise((resolve, reject) => {
+      host.runFork(effect).addObserver(exit => {
+        if (Exit.isSuccess(exit)) resolve(exit.value)
+        else reject(Cause.squash(exit.cause))
+      })
+    })
+  }
+
   const shutdown = async (): Promise<void> => {
     isShutDown = true
     const ended = Array.from(open, ([fiber, abort]) => {
@@ -68,5 +83,5 @@ export const make = (host: Host): Runs => {
     await Promise.all(ended)
   }
 
-  return { start, shutdown, log: effect => void host.runFork(effect) }
+  return { start, ask, shutdown, log: effect => void host.runFork(effect) }
 }

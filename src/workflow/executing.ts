@@ -110,18 +110,18 @@ export interface Writer {
 }
 
 /** Carries a run to its end, and hands on what it tells as fast as it is taken. */
-export const drive = <R>(begun: Begun<R>, { mayGoOn, write }: Writer): Effect.Effect<void, never, R> =>
+export const drive = <R>(begun: Begun<R>, writer: Writer): Effect.Effect<void, never, R> =>
   Effect.gen(function* () {
     const { run } = begun
     const going = yield* Effect.fork(execute(begun))
     const room = Effect.async<void>(resume => {
-      if (mayGoOn(() => resume(Effect.void))) resume(Effect.void)
+      if (writer.mayGoOn(() => resume(Effect.void))) resume(Effect.void)
     })
     for (;;) {
       yield* room
       const chunks = yield* told(run)
       if (chunks === undefined) break
-      write(chunks)
+      writer.write(chunks)
     }
     yield* Fiber.join(going)
   }).pipe(Effect.ensuring(Effect.sync(() => begun.run.inbox.close())))

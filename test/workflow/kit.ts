@@ -1,5 +1,5 @@
 /** What the tests of workflows share. */
-import { type Chunk, RunStore, Step } from "eddy"
+import { type Chunk, RunStore, WorkflowStep as Step } from "eddy"
 import { Effect, Schema, type Stream } from "effect"
 import { read } from "../agent/kit.js"
 import { expectWorkflow } from "../support/workflowGrammar.js"
