@@ -64,7 +64,9 @@ describe("the doors", () => {
       "ThreadStore",
       "Tool",
       "ToolSchema",
-      "Usage"
+      "Usage",
+      "Workflow",
+      "WorkflowStep"
     ])
   })
 
@@ -78,6 +80,9 @@ describe("the doors", () => {
       "InvalidConfiguration",
       "InvalidMessage",
       "InvalidResumeData",
+      "InvalidStepInput",
+      "InvalidStepOutput",
+      "InvalidStepResumeData",
       "InvalidTaskState",
       "InvalidToolArguments",
       "InvalidToolOutput",
@@ -87,7 +92,12 @@ describe("the doors", () => {
       "ModelOutput",
       "PostgresStore",
       "RunAborted",
+      "RunBlocked",
+      "RunSuspended",
       "RunTimedOut",
+      "StepFailed",
+      "StepNotSuspended",
+      "StepTimedOut",
       "StorageError",
       "TaskExecutorNotFound",
       "TaskNotFound",
@@ -98,7 +108,15 @@ describe("the doors", () => {
       "ToolFailed",
       "ToolNotFound",
       "ToolTimedOut",
+      "Workflow",
+      "WorkflowDraft",
+      "WorkflowOutput",
+      "WorkflowRunBusy",
+      "WorkflowRunLost",
+      "WorkflowRunNotFound",
+      "createStep",
       "createTool",
+      "createWorkflow",
       "unnest"
     ])
     expect(promiseFace.Mastra).toBe(promiseFace.Eddy)

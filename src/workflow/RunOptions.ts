@@ -40,8 +40,11 @@ export interface RestartOptions extends AnyRunOptions {
 
 const common = ["requestContext", "abortSignal"]
 
+/** Options of a run that begins. */
 export const startFields: ReadonlyArray<string> = ["inputData", "runId", ...common]
+/** Of one that is resumed. */
 export const resumeFields: ReadonlyArray<string> = ["runId", "step", "resumeData", ...common]
+/** Of one that is restarted. */
 export const restartFields: ReadonlyArray<string> = ["runId", ...common]
 
 /** Throws `InvalidConfiguration`. */

@@ -10,6 +10,7 @@
 import * as Batch from "effect/Chunk"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -101,15 +102,15 @@ const toStream = <R, E, E2, R2>(
     Effect.uninterruptibleMask(restore =>
       Effect.gen(function* () {
         const begun = yield* restore(begin)
-        yield* Effect.forkScoped(restore(execute(begun)))
+        const going = yield* Effect.forkScoped(restore(execute(begun)))
         const { run } = begun
         yield* Effect.addFinalizer(() => Effect.sync(() => run.inbox.close()))
         const pull = Effect.flatMap(told(run), chunks => {
           if (chunks !== undefined) return Effect.succeed(Batch.unsafeFromArray(chunks))
-          // What steps fail with is what their types say.
-          return Effect.fail(
+          const end =
+            // What steps fail with is what their types say.
             run.end?._tag === "Failure" ? Option.some(run.end.error as E2) : Option.none<E2>()
-          )
+          return Effect.zipRight(Fiber.await(going), Effect.fail(end))
         })
         return Stream.repeatEffectChunkOption(pull)
       })

@@ -62,12 +62,15 @@ export const execute = <R>(begun: Begun<R>): Effect.Effect<void, never, R> => {
   })
   return Effect.acquireUseRelease(
     Effect.fork(Effect.interruptible(going)),
+    // Once it is known how it ended, that is stored and told, whoever stops reading.
     fiber =>
-      Effect.flatMap(ending(run, fiber), end => {
-        if (end._tag !== "Aborted") return Effect.map(settle(begun, end), settled => tell(run, settled))
-        tell(run, end)
-        return Effect.zipRight(Fiber.interrupt(fiber), settle(begun, end))
-      }),
+      Effect.uninterruptibleMask(restore =>
+        Effect.flatMap(restore(ending(run, fiber)), end => {
+          if (end._tag !== "Aborted") return Effect.map(settle(begun, end), settled => tell(run, settled))
+          tell(run, end)
+          return Effect.zipRight(Fiber.interrupt(fiber), settle(begun, end))
+        })
+      ),
     (fiber, exit) =>
       Effect.zipRight(
         Fiber.interrupt(fiber),

@@ -36,6 +36,8 @@ export class Keeper {
   private saved = 0
   private readonly lock = Effect.unsafeMakeSemaphore(1)
   private isLost = false
+  /** Whether it waits, or is over: then nothing more is stored of it. */
+  private isSettled = false
 
   constructor(
     readonly shelf: Shelf,
@@ -58,14 +60,18 @@ export class Keeper {
 
   /** Saves that it waits for somebody, and lets go of it. */
   get waits(): Effect.Effect<void, StorageError | WorkflowRunLost> {
-    return this.alone(this.write("suspended"))
+    return this.alone(
+      Effect.map(this.write("suspended"), () => {
+        this.isSettled = true
+      })
+    )
   }
 
   /** Lets go of a run that has not ended: whoever comes next goes on with it. */
   get released(): Effect.Effect<void, StorageError | WorkflowRunLost> {
     return this.alone(
       Effect.suspend(() =>
-        this.isLost || this.revision === undefined ? Effect.void : this.write("released")
+        this.isLost || this.isSettled || this.revision === undefined ? Effect.void : this.write("released")
       )
     )
   }

@@ -33,9 +33,13 @@ export const story = (chunks: ReadonlyArray<Chunk.Chunk>): ReadonlyArray<string>
     }
   })
 
-/** Reads a run to its end, and checks its order. */
+/** Reads a run to its end, and checks its order; of one that could not begin there is none. */
 export const follow = <E, R>(stream: Stream.Stream<Chunk.Chunk, E, R>) =>
-  Effect.tap(read(stream), ({ chunks }) => Effect.sync(() => expectWorkflow(chunks)))
+  Effect.tap(read(stream), ({ chunks }) =>
+    Effect.sync(() => {
+      if (chunks.length > 0) expectWorkflow(chunks)
+    })
+  )
 
 /** What the last chunk of a run says. */
 export const outputOf = (chunks: ReadonlyArray<Chunk.Chunk>): Chunk.PayloadOf<"finish">["output"] => {
