@@ -1,4 +1,7 @@
 /** Workflows of plain TypeScript. */
+import { mkdtempSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import {
   Agent,
   type Chunk,
@@ -9,6 +12,7 @@ import {
   InMemoryStore,
   InvalidConfiguration,
   InvalidStepInput,
+  LibSQLStore,
   RunAborted,
   RunSuspended,
   StepNotSuspended,
@@ -162,6 +166,45 @@ describe("a workflow of plain TypeScript", () => {
     expect(stopped).toEqual(["enough"])
     await expect(output.result).rejects.toBeInstanceOf(RunAborted)
     expect((await output.getFullOutput()).status).toBe("aborted")
+  })
+
+  it("stays in the storage when its container is shut down, and goes on in another one", async () => {
+    const url = `file:${mkdtempSync(join(tmpdir(), "eddy-workflow-"))}/eddy.db`
+    const executed: Array<string> = []
+    let isStuck = true
+    let started: () => void = () => undefined
+    const isStarted = new Promise<void>(resolve => {
+      started = resolve
+    })
+    const first = createStep({ id: "first", execute: () => void executed.push("first") })
+    const second = createStep({
+      id: "second",
+      execute: () => {
+        executed.push("second")
+        started()
+        return isStuck ? new Promise<string>(() => undefined) : "done"
+      }
+    })
+    const make = () => createWorkflow({ id: "w" }).then(first).then(second).commit()
+    const before = make()
+    const eddy = new Eddy({ workflows: { before }, storage: new LibSQLStore({ url }) })
+    const output = await before.stream({ inputData: null, runId: "r" })
+    const settled = output.getFullOutput()
+    await isStarted
+    await eddy.shutdown()
+    expect((await settled).status).toBe("aborted")
+    await expect(before.stream({ inputData: null })).rejects.toBeInstanceOf(InvalidConfiguration)
+
+    isStuck = false
+    const after = make()
+    await using other = new Eddy({ workflows: { after }, storage: new LibSQLStore({ url }) })
+    expect(await other.workflows.after.listRuns()).toEqual({
+      runs: [{ runId: "r", status: "interrupted", suspended: [] }],
+      total: 1
+    })
+    expect(await after.restart({ runId: "r" })).toMatchObject({ status: "success", result: "done" })
+    expect(executed).toEqual(["first", "second", "second"])
+    expect(await after.deleteRun("r")).toBe(false)
   })
 
   it("is a tool of an agent", async () => {

@@ -53,6 +53,7 @@ describe("a workflow", () => {
   it("knows what each node gives", () => {
     const number = Step.make("number", { execute: () => Effect.succeed(1) })
     const text = Step.make("text", { execute: () => Effect.succeed("") })
+    const third = Step.make("third", { execute: () => Effect.succeed(1) })
     const other = Step.make("other", { execute: () => Effect.succeed("") })
     Workflow.make("w")
       .parallel([number, text])
@@ -62,9 +63,9 @@ describe("a workflow", () => {
       })
       .foreach(other)
       .map(({ inputData }) => expectTypeOf(inputData).toEqualTypeOf<ReadonlyArray<string>>() && true)
-      .branch([[({ inputData }) => inputData, number]])
+      .branch([[({ inputData }) => inputData, third]])
       .map(({ inputData, getStepResult }) => {
-        expectTypeOf(inputData).toEqualTypeOf<{ readonly number?: number }>()
+        expectTypeOf(inputData).toEqualTypeOf<{ readonly third?: number }>()
         expectTypeOf(getStepResult(other)).toEqualTypeOf<string | undefined>()
         expectTypeOf(getStepResult("other")).toEqualTypeOf<unknown>()
       })
