@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { Caller } from "../agent/caller.js"
+import { isCancellation } from "../background/cancellation.js"
 import type { RunSuspended } from "../protocol/Errors.js"
 import { isRecord } from "../protocol/safeJson.js"
 import type { BackgroundOptions } from "../tool/background.js"
@@ -39,7 +40,8 @@ const resumeDataOf = (data: unknown): { readonly step?: string; readonly resumeD
 const begin = Effect.fnUntraced(function* <R>(graph: Graph<R>, inputData: unknown, context: ToolContext) {
   const { requestContext, resumeData } = context
   const runId = runIdOf(graph, context)
-  const control = new WorkflowControl()
+  // A task that is executed again goes on with the run; one that is cancelled is not.
+  const control = new WorkflowControl(reason => context.taskId !== undefined && !isCancellation(reason))
   const shelf = yield* shelfOf(graph)
   const kept = yield* shelf.get(runId)
   if (Option.isNone(kept)) {

@@ -61,7 +61,7 @@ const checking = (check: () => void): Effect.Effect<void, InvalidConfiguration> 
 /** Stops the run with a signal, until it is over. */
 const follow = (signal: AbortSignal | undefined, control: WorkflowControl): (() => void) => {
   if (signal === undefined) return () => undefined
-  const abort = (): void => control.abort(signal.reason)
+  const abort = (): void => control.stopFor(signal.reason)
   if (signal.aborted) abort()
   else signal.addEventListener("abort", abort, { once: true })
   return () => signal.removeEventListener("abort", abort)
@@ -94,7 +94,7 @@ const ready = Effect.fnUntraced(function* <R>(
   const clock = yield* Clock.clockWith(Effect.succeed)
   const context = contextOf(options.requestContext)
   const run = new WorkflowRun(graph, runId, context, control, clock, caller, contents)
-  caller.counts(() => run.usage)
+  caller.counts(() => run.usedHere)
   const releases = [follow(options.abortSignal, control), follow(caller.signal(), control)]
   return {
     run,

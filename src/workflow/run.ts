@@ -25,6 +25,14 @@ export class WorkflowControl extends RunControl {
   /** Whether what is stored of the run stays there, for whoever goes on with it. */
   isKept = false
 
+  constructor(private readonly keeps: (reason: unknown) => boolean = () => false) {
+    super()
+  }
+
+  /** Stops the run for whoever it works for. */
+  readonly stopFor = (reason: unknown): void =>
+    this.keeps(reason) ? this.shutDown(reason) : this.abort(reason)
+
   /** The process ends, and not the run. */
   readonly shutDown = (reason?: unknown): void => {
     if (this.halted === undefined) this.isKept = true
@@ -87,6 +95,7 @@ export class WorkflowRun<in out R> {
   readonly branches: Map<string, ReadonlyArray<string>>
   readonly repeated: Set<string>
   private readonly open = new Map<string, OpenAttempt>()
+  private spent: Usage.Usage = Usage.empty
   private status: WorkflowStatus = "running"
   /** Set once, by whoever ends it. */
   end: WorkflowEnd | undefined
@@ -154,6 +163,13 @@ export class WorkflowRun<in out R> {
     return sum
   }
 
+  /** What has been used since it began, or went on: what was used before is counted already. */
+  get usedHere(): Usage.Usage {
+    let sum = this.spent
+    for (const { used } of this.open.values()) sum = Usage.combine(sum, used())
+    return sum
+  }
+
   private watch(): void {
     const { runId, state } = this
     // An open record: its type has no names.
@@ -212,6 +228,7 @@ export class WorkflowRun<in out R> {
     this.open.delete(stepId)
     const state = this.steps.get(stepId)
     if (open === undefined || state === undefined) return
+    this.spent = Usage.combine(this.spent, open.used())
     this.steps.set(stepId, { ...state, usage: Usage.combine(state.usage, open.used()) })
   }
 
