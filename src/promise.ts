@@ -77,12 +77,25 @@ export type {
 } from "./promise/backgroundTasks.js"
 export type { RunCallbacks } from "./promise/callbacks.js"
 export {
+  type AgentAsStep,
+  type CreateStepOptions,
+  createStep,
+  type PromiseStep,
+  type StepExecution
+} from "./promise/createStep.js"
+export {
   type CreateToolOptions,
   createTool,
   type PromiseTool,
   type ToolExecutionContext,
   type ToolWriter
 } from "./promise/createTool.js"
+export {
+  type CreateWorkflowOptions,
+  createWorkflow,
+  type StepOutput,
+  WorkflowDraft
+} from "./promise/createWorkflow.js"
 export { Eddy, Eddy as Mastra, type EddyLogger, type EddyOptions } from "./promise/Eddy.js"
 export type { ElementStream } from "./promise/elementStream.js"
 export { InMemoryStore, type InMemoryStoreOptions, type Storage } from "./promise/InMemoryStore.js"
@@ -98,6 +111,8 @@ export type { RunStream } from "./promise/RunStream.js"
 export type { ListThreadsOptions, ThreadMessagesOptions, ThreadScope, Threads } from "./promise/Threads.js"
 export type { TaskStream } from "./promise/taskStream.js"
 export type { TelemetryOptions } from "./promise/telemetry.js"
+export { type AnyWorkflow, Workflow } from "./promise/Workflow.js"
+export { WorkflowOutput } from "./promise/WorkflowOutput.js"
 export type { Chunk, ChunkFrom, ChunkType, Of as ChunkOf } from "./protocol/Chunk.js"
 export type { Input } from "./protocol/Conversation.js"
 export {
@@ -105,6 +120,9 @@ export {
   InvalidConfiguration,
   InvalidMessage,
   InvalidResumeData,
+  InvalidStepInput,
+  InvalidStepOutput,
+  InvalidStepResumeData,
   InvalidTaskState,
   InvalidToolArguments,
   InvalidToolOutput,
@@ -115,6 +133,9 @@ export {
   RunBlocked,
   RunSuspended,
   RunTimedOut,
+  StepFailed,
+  StepNotSuspended,
+  StepTimedOut,
   StorageError,
   StructuredOutputError,
   TaskExecutorNotFound,
@@ -125,7 +146,10 @@ export {
   ToolCallCutOff,
   ToolFailed,
   ToolNotFound,
-  ToolTimedOut
+  ToolTimedOut,
+  WorkflowRunBusy,
+  WorkflowRunLost,
+  WorkflowRunNotFound
 } from "./protocol/Errors.js"
 export type { FinishReason } from "./protocol/FinishReason.js"
 export type { Message, UIMessage } from "./protocol/Message.js"
@@ -135,3 +159,17 @@ export type { Task, TaskStatus } from "./protocol/Task.js"
 export type { Usage } from "./protocol/Usage.js"
 export type { ListOptions as ListTasksOptions, TaskPage } from "./storage/TaskStore.js"
 export type { Thread, ThreadMessage, ThreadPage } from "./storage/ThreadStore.js"
+export type { ListOptions as ListRunsOptions, UnfinishedRun, UnfinishedRunPage } from "./workflow/listing.js"
+export type {
+  RestartOptions as WorkflowRestartOptions,
+  ResumeOptions as WorkflowResumeOptions,
+  RunOptions as WorkflowRunOptions
+} from "./workflow/RunOptions.js"
+export type { WorkflowResult } from "./workflow/result.js"
+export type {
+  StepState as WorkflowStepState,
+  StepStatus as WorkflowStepStatus,
+  SuspendedStep,
+  WorkflowState,
+  WorkflowStatus
+} from "./workflow/state.js"

@@ -67,7 +67,9 @@ describe("the doors", () => {
       "ThreadStore",
       "Tool",
       "ToolSchema",
-      "Usage"
+      "Usage",
+      "Workflow",
+      "WorkflowStep"
     ])
   })
 
@@ -81,6 +83,9 @@ describe("the doors", () => {
       "InvalidConfiguration",
       "InvalidMessage",
       "InvalidResumeData",
+      "InvalidStepInput",
+      "InvalidStepOutput",
+      "InvalidStepResumeData",
       "InvalidTaskState",
       "InvalidToolArguments",
       "InvalidToolOutput",
@@ -95,6 +100,9 @@ describe("the doors", () => {
       "RunBlocked",
       "RunSuspended",
       "RunTimedOut",
+      "StepFailed",
+      "StepNotSuspended",
+      "StepTimedOut",
       "StorageError",
       "StructuredOutputError",
       "TaskExecutorNotFound",
@@ -106,8 +114,16 @@ describe("the doors", () => {
       "ToolFailed",
       "ToolNotFound",
       "ToolTimedOut",
+      "Workflow",
+      "WorkflowDraft",
+      "WorkflowOutput",
+      "WorkflowRunBusy",
+      "WorkflowRunLost",
+      "WorkflowRunNotFound",
       "blockWhen",
+      "createStep",
       "createTool",
+      "createWorkflow",
       "redact",
       "tokenLimiter",
       "unnest"

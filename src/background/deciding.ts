@@ -11,6 +11,7 @@ import {
 } from "../protocol/Errors.js"
 import { type JsonValue, toJson } from "../protocol/safeJson.js"
 import { allowed, isSettled, type Task, type TaskStatus, transition } from "../protocol/Task.js"
+import { cancellation } from "./cancellation.js"
 import { bounded, type Core, detached, executorNotFound, now, update } from "./core.js"
 import { Entry } from "./entry.js"
 import { enqueue } from "./running.js"
@@ -149,7 +150,7 @@ const cancelAnywhere = Effect.fnUntraced(function* (core: Core, id: string) {
   }
   entry.isForeign = false
   const latest = transition(entry.task, { _tag: "Cancelled", at }) ?? cancelled
-  entry.stop?.(new DOMException("The task was cancelled.", "AbortError"))
+  entry.stop?.(cancellation())
   yield* announce(core, entry, latest, undefined)
   return latest
 })

@@ -30,6 +30,13 @@ import { refuseUnknown } from "../protocol/options.js"
 import type { ThreadStore } from "../storage/ThreadStore.js"
 import type * as Tool from "../tool/Tool.js"
 import type * as ToolSchema from "../tool/ToolSchema.js"
+import {
+  type AgentStepInput,
+  type AgentStepOptions,
+  type AgentStepOutput,
+  agentStep
+} from "../workflow/agentStep.js"
+import type { Step } from "../workflow/definition.js"
 import type { AgentSettings, ResumeStreamOptions, StreamOptions } from "./AgentOptions.js"
 import { toAgentBackground } from "./background.js"
 import { announceEnd, observer } from "./callbacks.js"
@@ -39,11 +46,14 @@ import { ModelOutput } from "./ModelOutput.js"
 import { toProcessors } from "./processors.js"
 import * as Runs from "./runs.js"
 import { streamFields, toDynamic, toModels, toRunOptions, toTools } from "./translate.js"
+import { type AnyWorkflow, Workflow } from "./Workflow.js"
 
 /** What an agent is made of. @since 0.1.0 @category models */
 export interface AgentOptions extends AgentSettings {
   /** Agents that this one's model may call, each as a tool that is called `agent-` and the name here. */
   readonly agents?: Readonly<Record<string, Agent>>
+  /** Workflows that its model may start, each as a tool that is called `workflow-` and the name here. */
+  readonly workflows?: Readonly<Record<string, AnyWorkflow>>
 }
 
 const agentFields = [
@@ -54,6 +64,7 @@ const agentFields = [
   "model",
   "tools",
   "agents",
+  "workflows",
   "memory",
   "backgroundTasks",
   "goal",
@@ -122,7 +133,8 @@ export class Agent {
       memory,
       model,
       outputProcessors,
-      tools
+      tools,
+      workflows = {}
     } = options
     const id = options.id ?? options.name ?? ""
     refuseUnknown(`Agent "${id}"`, options, agentFields)
@@ -141,7 +153,7 @@ export class Agent {
       ...toProcessors({ inputProcessors, outputProcessors }),
       ...(maxProcessorRetries === undefined ? {} : { maxProcessorRetries }),
       model: toDynamic(model, toModels),
-      tools: withAgents(toDynamic(tools ?? {}, toTools), agents)
+      tools: withBelow(toDynamic(tools ?? {}, toTools), [...agentTools(agents), ...workflowTools(workflows)])
     })
     this.#defaultOptions = defaultOptions
     this.#agents = Object.values(agents)
@@ -162,20 +174,32 @@ export class Agent {
   static readonly executors = (agent: Agent): Effect.Effect<ReadonlyMap<string, Executor>> =>
     taskExecutors(agent.#core)
 
-  /** An agent as the tool of another one. Callbacks, thread and tools of its default options are its own runs' affair. */
-  static readonly toTool = (agent: Agent, name: string): Tool.Tool => {
+  /** Callbacks, thread and tools of its default options are its own runs' affair. */
+  static readonly #below = (agent: Agent) => {
     const {
       abortSignal: _,
       memory: __,
       requestContext: ___,
       runId: ____,
       untilIdle: _____,
-      tools,
+      tools: ______,
       ...options
     } = toRunOptions(agent.#defaultOptions)
-    const tool = asTool(agent.#core, { name: `agent-${name}`, options })
+    return options
+  }
+
+  /** An agent as the tool of another one. */
+  static readonly toTool = (agent: Agent, name: string): Tool.Tool => {
+    const tool = asTool(agent.#core, { name: `agent-${name}`, options: Agent.#below(agent) })
     return { ...tool, aliases: [...tool.aliases, name, agent.id] }
   }
+
+  /** An agent as a step of a workflow, with its default options as when it is a tool. */
+  static readonly toStep = (
+    agent: Agent,
+    options: AgentStepOptions
+  ): Step<string, AgentStepInput, AgentStepOutput, unknown> =>
+    agentStep(agent.#core, { ...options, options: Agent.#below(agent) })
 
   /**
    * Starts a run and gives its output at once. Rejects with `InvalidConfiguration` or `InvalidMessage` when options or
@@ -236,14 +260,14 @@ export class Agent {
    * `ThreadNotFound` when the thread is another resource's.
    */
   setObjective(objective: string, options: SetObjectiveOptions): Promise<Objective> {
-    return this.#runs.ask(
+    return this.#runs.askThreads(
       Effect.flatMap(objectives, ({ setObjective }) => setObjective(this.#core, objective, options))
     )
   }
 
   /** The objective of a thread; `undefined` when none is set. Rejects with `ThreadNotFound`. */
   getObjective(options: ObjectiveThread): Promise<Objective | undefined> {
-    return this.#runs.ask(
+    return this.#runs.askThreads(
       Effect.flatMap(objectives, ({ getObjective }) =>
         Effect.map(getObjective(this.#core, options), Option.getOrUndefined)
       )
@@ -255,14 +279,14 @@ export class Agent {
    * is set, with `InvalidConfiguration` when it would be active without a run left, and with `ThreadNotFound`.
    */
   updateObjectiveOptions(options: UpdateObjectiveOptions): Promise<Objective> {
-    return this.#runs.ask(
+    return this.#runs.askThreads(
       Effect.flatMap(objectives, ({ updateObjectiveOptions }) => updateObjectiveOptions(this.#core, options))
     )
   }
 
   /** Takes the objective of a thread away. Whether there was one. Rejects with `ThreadNotFound`. */
   clearObjective(options: ObjectiveThread): Promise<boolean> {
-    return this.#runs.ask(
+    return this.#runs.askThreads(
       Effect.flatMap(objectives, ({ clearObjective }) => clearObjective(this.#core, options))
     )
   }
@@ -296,18 +320,22 @@ const ignore = (): void => undefined
 
 type Tools = ReadonlyArray<Tool.Tool>
 
-/** The tools of an agent, and the agents that it may call. */
-const withAgents = (
-  tools: CoreDynamic<Tools>,
-  agents: NonNullable<AgentOptions["agents"]>
-): CoreDynamic<Tools> => {
-  const below = Object.entries(agents).map(([name, agent]) => {
+/** The agents that an agent may call. */
+const agentTools = (agents: NonNullable<AgentOptions["agents"]>): Tools =>
+  Object.entries(agents).map(([name, agent]) => {
     if (agent instanceof Agent) return Agent.toTool(agent, name)
     throw new InvalidConfiguration({
       field: `agents.${name}`,
       message: `\`agents.${name}\` is no agent. Make it with new Agent({ id, model }).`
     })
   })
+
+/** The workflows that an agent may start. */
+const workflowTools = (workflows: NonNullable<AgentOptions["workflows"]>): Tools =>
+  Object.entries(workflows).map(([name, workflow]) => Workflow.toTool(workflow, name))
+
+/** The tools of an agent, and those that are more than a tool. */
+const withBelow = (tools: CoreDynamic<Tools>, below: Tools): CoreDynamic<Tools> => {
   if (below.length === 0) return tools
   if (typeof tools !== "function") return [...tools, ...below]
   return state => {

@@ -1,5 +1,5 @@
 /**
- * The container: agents by name, one runtime for all of them, and its end.
+ * The container: agents and workflows by name, one runtime for all of them, and its end.
  *
  * @since 0.1.0
  */
@@ -21,6 +21,7 @@ import * as Runs from "./runs.js"
 import { Threads } from "./Threads.js"
 import * as Tasks from "./tasks.js"
 import { type TelemetryOptions, telemetryLayer } from "./telemetry.js"
+import { type AnyWorkflow, checkWorkflow, Workflow } from "./Workflow.js"
 
 export type { EddyLogger } from "./logging.js"
 
@@ -68,10 +69,17 @@ const startTasks = (
   return runtime
 }
 
+type Workflows = Readonly<Record<string, AnyWorkflow>>
+
 /** What a container holds. @since 0.1.0 @category models */
-export interface EddyOptions<Agents extends Readonly<Record<string, Agent>>> {
+export interface EddyOptions<
+  Agents extends Readonly<Record<string, Agent>>,
+  Flows extends Workflows = Workflows
+> {
   /** By the name that {@link Eddy.getAgent} finds them with. */
   readonly agents?: Agents
+  /** By the name that {@link Eddy.getWorkflow} finds them with. */
+  readonly workflows?: Flows
   /** Default: the console; what went wrong goes to standard error. */
   readonly logger?: EddyLogger
   /** Where threads, background tasks and suspended runs are kept. Without it runs with `memory` are refused. */
@@ -91,8 +99,12 @@ export interface EddyOptions<Agents extends Readonly<Record<string, Agent>>> {
  * @since 0.1.0
  * @category models
  */
-export class Eddy<const Agents extends Readonly<Record<string, Agent>> = Readonly<Record<string, Agent>>> {
+export class Eddy<
+  const Agents extends Readonly<Record<string, Agent>> = Readonly<Record<string, Agent>>,
+  const Flows extends Workflows = Workflows
+> {
   readonly agents: Agents
+  readonly workflows: Flows
   /** The conversations in the storage. Every call rejects with `InvalidConfiguration` when there is none. */
   readonly threads: Threads
   /** The background tasks; `undefined` when they are not enabled. */
@@ -102,14 +114,23 @@ export class Eddy<const Agents extends Readonly<Record<string, Agent>> = Readonl
   readonly #waiting = new Tasks.Waiting()
   #ended: Promise<void> | undefined
 
-  constructor(options: EddyOptions<Agents> = {}) {
-    refuseUnknown("The container", options, ["agents", "logger", "storage", "backgroundTasks", "telemetry"])
+  constructor(options: EddyOptions<Agents, Flows> = {}) {
+    refuseUnknown("The container", options, [
+      "agents",
+      "workflows",
+      "logger",
+      "storage",
+      "backgroundTasks",
+      "telemetry"
+    ])
     this.agents = options.agents ?? ({} as Agents)
+    this.workflows = options.workflows ?? ({} as Flows)
     const { backgroundTasks, logger, storage } = options
     const stores = storage === undefined ? undefined : layerOf(storage)
     const settings = toSettings(backgroundTasks)
     if (settings.enabled && stores === undefined) throw missingStorage
     checkAgents(this.agents)
+    for (const [name, workflow] of Object.entries(this.workflows)) checkWorkflow(name, workflow)
     const logging = logger === undefined ? consoleLayer : loggerLayer(logger)
     const telemetry = options.telemetry === undefined ? Layer.empty : telemetryLayer(options.telemetry)
     const tasks =
@@ -134,6 +155,7 @@ export class Eddy<const Agents extends Readonly<Record<string, Agent>> = Readonl
     const ready = options.telemetry === undefined ? undefined : () => runtime.runtime()
     this.#runs = Runs.make(runtime, ready)
     for (const agent of Object.values(this.agents)) Agent.adopt(agent, this.#runs)
+    for (const workflow of Object.values(this.workflows)) Workflow.adopt(workflow, this.#runs)
   }
 
   /** The agent of this name, or of this id. Throws `InvalidConfiguration`, which names the known ones. */
@@ -148,6 +170,21 @@ export class Eddy<const Agents extends Readonly<Record<string, Agent>> = Readonl
     throw new InvalidConfiguration({
       field: "agents",
       message: `There is no agent "${name}". Known agents: ${known.length === 0 ? "none" : known.join(", ")}.`
+    })
+  }
+
+  /** The workflow of this name, or of this id. Throws `InvalidConfiguration`, which names the known ones. */
+  getWorkflow<Name extends keyof Flows & string>(name: Name): Flows[Name]
+  getWorkflow(name: string): AnyWorkflow
+  getWorkflow(name: string): AnyWorkflow {
+    const workflow = Object.hasOwn(this.workflows, name)
+      ? this.workflows[name]
+      : Object.values(this.workflows).find(({ id }) => id === name)
+    if (workflow !== undefined) return workflow
+    const known = Object.keys(this.workflows)
+    throw new InvalidConfiguration({
+      field: "workflows",
+      message: `There is no workflow "${name}". Known workflows: ${known.length === 0 ? "none" : known.join(", ")}.`
     })
   }
 

@@ -16,12 +16,14 @@ export interface Host {
 /** What the owner of runs does for them. */
 export interface Runs {
   /** Starts a run. Rejects with what the run cannot begin with. */
-  readonly start: (
-    begin: Effect.Effect<Recording, unknown, ThreadStore>,
+  readonly start: <R extends Recording>(
+    begin: Effect.Effect<R, unknown, ThreadStore>,
     abort: Recording["abort"]
-  ) => Promise<Recording>
-  /** Runs what asks the store, to its end. Rejects with what it fails with, and where there is no store. */
-  readonly ask: <A>(effect: Effect.Effect<A, unknown, ThreadStore>) => Promise<A>
+  ) => Promise<R>
+  /** Asks for something. Rejects with what it fails with, and when the container is shut down. */
+  readonly ask: <A>(effect: Effect.Effect<A, unknown>) => Promise<A>
+  /** Asks the store of threads. Rejects likewise, and where there is no store. */
+  readonly askThreads: <A>(effect: Effect.Effect<A, unknown, ThreadStore>) => Promise<A>
   /** Runs an effect of the log. */
   readonly log: (effect: Effect.Effect<void>) => void
   /** Aborts every run and waits for them; no other starts afterwards. */
@@ -50,16 +52,22 @@ export const make = (host: Host, ready?: () => Promise<unknown>): Runs => {
   const open = new Map<Fiber.RuntimeFiber<void, unknown>, () => void>()
   let isShutDown = false
 
-  const start: Runs["start"] = (needy, abort) => {
+  const start = <R extends Recording>(
+    needy: Effect.Effect<R, unknown, ThreadStore>,
+    abort: Recording["abort"]
+  ): Promise<R> => {
     if (ready === undefined) return begin(needy, abort)
     const go = () => begin(needy, abort)
     // A host that cannot begin says so to the run.
     return ready().then(go, go)
   }
 
-  const begin: Runs["start"] = (needy, abort) => {
+  const begin = <R extends Recording>(
+    needy: Effect.Effect<R, unknown, ThreadStore>,
+    abort: Recording["abort"]
+  ): Promise<R> => {
     // Where there is no store a run with a thread is refused, and no other asks for one.
-    let beginning: Effect.Effect<Recording, unknown> = needy as Effect.Effect<Recording, unknown>
+    let beginning: Effect.Effect<R, unknown> = needy as Effect.Effect<R, unknown>
     if (isShutDown) return Promise.reject(shutDown)
     return new Promise((resolve, reject) => {
       const fiber = host.runFork(
@@ -81,18 +89,22 @@ export const make = (host: Host, ready?: () => Promise<unknown>): Runs => {
 
   const ask: Runs["ask"] = effect => {
     if (isShutDown) return Promise.reject(shutDown)
-    const provided = Effect.flatMap(Effect.serviceOption(ThreadStore), store =>
-      Option.isSome(store)
-        ? Effect.provideService(effect, ThreadStore, store.value)
-        : Effect.fail(new InvalidConfiguration(noStore))
-    )
     return new Promise((resolve, reject) =>
-      host.runFork(provided).addObserver(exit => {
+      host.runFork(effect).addObserver(exit => {
         if (Exit.isSuccess(exit)) resolve(exit.value)
         else reject(Cause.isInterruptedOnly(exit.cause) ? shutDown : Cause.squash(exit.cause))
       })
     )
   }
+
+  const askThreads: Runs["askThreads"] = effect =>
+    ask(
+      Effect.flatMap(Effect.serviceOption(ThreadStore), store =>
+        Option.isSome(store)
+          ? Effect.provideService(effect, ThreadStore, store.value)
+          : Effect.fail(new InvalidConfiguration(noStore))
+      )
+    )
 
   const shutdown = async (): Promise<void> => {
     isShutDown = true
@@ -103,5 +115,5 @@ export const make = (host: Host, ready?: () => Promise<unknown>): Runs => {
     await Promise.all(ended)
   }
 
-  return { start, ask, shutdown, log: effect => void host.runFork(effect) }
+  return { start, ask, askThreads, shutdown, log: effect => void host.runFork(effect) }
 }

@@ -7,19 +7,11 @@
  *
  * @since 0.1.0
  */
-import * as Data from "effect/Data"
-import type { TaskStatus } from "./Task.js"
 
-/** Its JSON is what a client may read: whoever prints a chunk prints no cause, which may hold a request and its headers. */
-const tagged = <Tag extends string>(tag: Tag) => {
-  const Tagged = Data.TaggedError(tag)
-  Object.defineProperty(Tagged.prototype, "toJSON", {
-    value(this: Error) {
-      return { name: this.name, message: this.message }
-    }
-  })
-  return Tagged
-}
+import type { TaskStatus } from "./Task.js"
+import { tagged } from "./tagged.js"
+
+export * from "./workflowErrors.js"
 
 /**
  * A setting that cannot work: found when an agent, a tool or a call is made, before any model is asked. `field` names the

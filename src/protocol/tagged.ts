@@ -1,0 +1,13 @@
+/** What every error of the library is made with. */
+import * as Data from "effect/Data"
+
+/** Its JSON is what a client may read: whoever prints a chunk prints no cause, which may hold a request and its headers. */
+export const tagged = <Tag extends string>(tag: Tag) => {
+  const Tagged = Data.TaggedError(tag)
+  Object.defineProperty(Tagged.prototype, "toJSON", {
+    value(this: Error) {
+      return { name: this.name, message: this.message }
+    }
+  })
+  return Tagged
+}
