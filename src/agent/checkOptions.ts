@@ -43,6 +43,7 @@ export const defaultFields = [
   "stopWhen",
   "prepareStep",
   "toolCallConcurrency",
+  "requireToolApproval",
   "activeTools",
   "toolChoice",
   "modelSettings",
@@ -131,6 +132,15 @@ export const idleOf = (given: Defaults["untilIdle"]): Idle | undefined => {
   return { maxIdleMs: milliseconds("untilIdle.maxIdle", maxIdle ?? 300_000), batch }
 }
 
+/** Throws `InvalidConfiguration`. */
+const checkApproval = (given: unknown): void => {
+  if (given === undefined || typeof given === "boolean" || typeof given === "function") return
+  throw new InvalidConfiguration({
+    field: "requireToolApproval",
+    message: `\`requireToolApproval\` is ${String(given)}. Give true, false, or a function of the call that says so.`
+  })
+}
+
 /** The settings of a run: the run's own before the agent's. Throws `InvalidConfiguration`. */
 export const settingsOf = (defaults: Defaults, options: Defaults): Settings => {
   const { maxDepth, maxRetries, maxSteps, stopWhen, timeouts, toolCallConcurrency, untilIdle, ...rest } = {
@@ -138,6 +148,7 @@ export const settingsOf = (defaults: Defaults, options: Defaults): Settings => {
     ...given(options)
   }
   idleOf(untilIdle)
+  checkApproval(rest.requireToolApproval)
   return {
     ...rest,
     maxSteps: wholeNumber("maxSteps", maxSteps, 5, 1),

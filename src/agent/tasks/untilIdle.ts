@@ -102,6 +102,8 @@ class Conversation {
   private own = new Set<string>()
   /** The run that came last. */
   runId = ""
+  /** It waits for somebody, and so does the stream: whoever decides goes on. */
+  isSuspended = false
 
   constructor(private readonly answered: Answered) {}
 
@@ -122,6 +124,7 @@ class Conversation {
   }
 
   private ended({ payload }: Of<"finish">): void {
+    this.isSuspended = payload.stepResult.reason === "suspended"
     this.messages = [...payload.messages.all]
     // Outcomes of other runs' tasks stood in the conversation before the model was asked; of its own ones the run knows.
     for (const message of this.messages) {
@@ -298,6 +301,7 @@ export const untilIdle = <
     maxIdleMs: idle.maxIdleMs,
     batch: idle.batch,
     isStopped: stoppedBy(control),
+    isSuspended: () => conversation.isSuspended,
     report: (taskIds, elapsedMs) => progressChunk(conversation.runId, taskIds, elapsedMs)
   })
   return followed(stream, options.abortSignal, control)
