@@ -10,8 +10,10 @@ export type {
   MemorySettings,
   RequestContext,
   StepState,
-  Timeouts
+  Timeouts,
+  ToolApprovalState
 } from "./agent/RunOptions.js"
+export type { PendingCall, SuspendedRun } from "./agent/suspension/finding.js"
 export type { TaskChunk, TaskFilter } from "./background/hub.js"
 export type { Backpressure } from "./background/settings.js"
 export type { AiSdkModel, LanguageModel, ModelId, ModelSettings, ToolChoice } from "./model/LanguageModel.js"
@@ -19,6 +21,7 @@ export type { FullOutput, Response, RunStatus, Step, Tripwire } from "./output/F
 export { Agent, type AgentOptions } from "./promise/Agent.js"
 export type {
   AgentSettings,
+  DeclineToolCallOptions,
   Dynamic,
   ModelInput,
   PrepareStep,
@@ -49,6 +52,7 @@ export type {
 } from "./promise/backgroundTasks.js"
 export type { RunCallbacks } from "./promise/callbacks.js"
 export {
+  type ApprovalContext,
   type CreateToolOptions,
   createTool,
   type PromiseTool,
@@ -70,12 +74,14 @@ export {
   InvalidConfiguration,
   InvalidMessage,
   InvalidResumeData,
+  InvalidSuspendData,
   InvalidTaskState,
   InvalidToolArguments,
   InvalidToolOutput,
   ModelError,
   RunAborted,
   RunBlocked,
+  RunNotFound,
   RunSuspended,
   RunTimedOut,
   StorageError,
@@ -85,6 +91,7 @@ export {
   TaskRejected,
   ThreadNotFound,
   ToolCallCutOff,
+  ToolCallNotPending,
   ToolFailed,
   ToolNotFound,
   ToolTimedOut

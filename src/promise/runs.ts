@@ -19,6 +19,8 @@ export interface Runs {
     begin: Effect.Effect<Recording, unknown, ThreadStore>,
     abort: Recording["abort"]
   ) => Promise<Recording>
+  /** Asks something. Rejects with what that fails with. */
+  readonly ask: <A>(effect: Effect.Effect<A, unknown>) => Promise<A>
   /** Runs an effect of the log. */
   readonly log: (effect: Effect.Effect<void>) => void
   /** Aborts every run and waits for them; no other starts afterwards. */
@@ -68,5 +70,15 @@ export const make = (host: Host): Runs => {
     await Promise.all(ended)
   }
 
-  return { start, shutdown, log: effect => void host.runFork(effect) }
+  const ask = <A>(effect: Effect.Effect<A, unknown>): Promise<A> =>
+    isShutDown
+      ? Promise.reject(shutDown)
+      : new Promise((resolve, reject) => {
+          host.runFork(effect).addObserver(exit => {
+            if (Exit.isSuccess(exit)) resolve(exit.value)
+            else reject(Cause.squash(exit.cause))
+          })
+        })
+
+  return { start, ask, shutdown, log: effect => void host.runFork(effect) }
 }

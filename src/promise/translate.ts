@@ -145,6 +145,7 @@ export const toRunOptions = (options: StreamOptions): RunOptions<ReadonlyArray<T
     onFinish: _onFinish,
     onStepFinish: _onStepFinish,
     prepareStep,
+    requireToolApproval,
     stopWhen,
     tools,
     untilIdle,
@@ -156,6 +157,14 @@ export const toRunOptions = (options: StreamOptions): RunOptions<ReadonlyArray<T
     ...rest,
     ...(stopWhen === undefined ? {} : { stopWhen: conditions.map(toStopCondition) }),
     ...(prepareStep === undefined ? {} : { prepareStep: toPrepareStep(prepareStep) }),
+    ...(requireToolApproval === undefined
+      ? {}
+      : {
+          requireToolApproval:
+            typeof requireToolApproval === "function"
+              ? state => fromPromise(() => requireToolApproval(state))
+              : requireToolApproval
+        }),
     ...(untilIdle === undefined ? {} : { untilIdle: toUntilIdle(untilIdle) }),
     tools: toTools(tools)
   }

@@ -55,7 +55,7 @@ export const asking = (name = "ask") => {
 export const told = <E, R>(stream: Stream.Stream<Chunk.Chunk, E, R>, waiting: Iterable<string> = []) =>
   Effect.map(chunksOf(stream), chunks => {
     expectGrammar(chunks, waiting)
-    expect(conversationFaults(finishOf(chunks).messages.all)).toEqual([])
+    expect(conversationFaults(finishOf(chunks).messages.all, () => false)).toEqual([])
     return chunks
   })
 

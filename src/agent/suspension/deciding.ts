@@ -9,7 +9,7 @@ import { checked } from "../checkOptions.js"
 import type { Agent } from "../definition.js"
 import type { RunControl } from "../loop/run.js"
 import type { Turn } from "../prepare.js"
-import type { Defaults, MemoryOptions } from "../RunOptions.js"
+import type { MemoryOptions, RunOptions } from "../RunOptions.js"
 import type { Observe } from "../recording.js"
 import { recordRun, recordStream, retentionOf, runForEachChunk, untilIdleStream } from "../recording.js"
 import { firstTurn, idleBeginning } from "../tasks/idleBeginning.js"
@@ -71,7 +71,7 @@ export const legOf = <
   { saved, store }: Extract<Route, { readonly _tag: "Run" }>,
   decision: Decision,
   options: ResumeOptions<Tools, Memory>,
-  defaults: Defaults,
+  defaults: RunOptions,
   control: RunControl,
   turn: Turn | undefined
 ) => {
@@ -91,7 +91,7 @@ export const recordDecided = Effect.fnUntraced(function* <
   agent: Agent<R>,
   decision: Decision,
   options: ResumeOptions<Tools, Memory>,
-  defaults: Defaults,
+  defaults: RunOptions,
   observe: Observe | undefined,
   control: RunControl
 ) {

@@ -30,7 +30,7 @@ export interface Deciding {
   readonly toolCallId: string | undefined
   readonly decision: Decision
   /** What runs of the agent have unless they say otherwise, or were told otherwise before. */
-  readonly defaults: Defaults
+  readonly defaults: RunOptions
 }
 
 /** Everything that a decision can fail with before it is carried out. */
@@ -66,6 +66,9 @@ const noTool = (toolName: string): InvalidConfiguration =>
 /** The thread of the run, also for whoever does not name it. Where there is no store of threads the run is refused. */
 const threadOf = ({ resourceId, threadId }: SavedRun["stored"]): object =>
   threadId === undefined || resourceId === undefined ? {} : { memory: { thread: threadId, resource: resourceId } }
+
+/** Which thread a run belongs to is known from what is stored. */
+const withoutThread = ({ memory: _, runId: __, ...defaults }: RunOptions): Defaults => defaults
 
 /** What is resumed, read by its tool. */
 const readDecided = <R>(
@@ -110,7 +113,7 @@ export const prepareLeg = Effect.fnUntraced(function* <
   const decided = yield* decidedBy(found, decision)
   const policy = defaults.requireToolApproval ?? agent.defaults.requireToolApproval
   const again: RunOptions<Tools, Memory> = {
-    ...defaults,
+    ...withoutThread(defaults),
     ...keptAgain(snapshot.options, policy),
     ...threadOf(stored),
     ...given(options)
