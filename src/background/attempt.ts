@@ -58,7 +58,9 @@ class Attempt {
     const work = Effect.suspend(() =>
       Option.isNone(resumeData)
         ? executor.execute(contextOf(undefined))
-        : Effect.flatMap(executor.readResumeData(resumeData.value, suspendData), data => executor.execute(contextOf(data)))
+        : Effect.flatMap(executor.readResumeData(resumeData.value, suspendData), data =>
+            executor.execute(contextOf(data))
+          )
     )
     this.entry.stop = reason => this.halt({ _tag: "Stopped" }, reason)
     const fiber = this.fork(work)

@@ -215,7 +215,8 @@ export const make = <
   const input = ToolSchema.input(options.input, `${name}.input`)
   const success =
     options.success === undefined ? undefined : ToolSchema.output(options.success, `${name}.success`)
-  const { background, description, execute, requireApproval, resume, suspend, timeout, toModelOutput } = options
+  const { background, description, execute, requireApproval, resume, suspend, timeout, toModelOutput } =
+    options
   if (background?.enabled === true && execute === undefined) {
     throw new InvalidConfiguration({
       field: "background.enabled",

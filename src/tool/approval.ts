@@ -6,14 +6,7 @@ import type { ToolContext } from "./ToolContext.js"
 /** What a policy is told of the call. @since 0.1.0 @category models */
 export type ApprovalContext = Pick<
   ToolContext,
-  | "runId"
-  | "agentId"
-  | "toolCallId"
-  | "toolName"
-  | "threadId"
-  | "resourceId"
-  | "requestContext"
-  | "messages"
+  "runId" | "agentId" | "toolCallId" | "toolName" | "threadId" | "resourceId" | "requestContext" | "messages"
 >
 
 /** Says whether a call with these arguments has to be approved. @since 0.1.0 @category models */

@@ -29,7 +29,9 @@ export const guarded = (name = "remove", options: { readonly fails?: boolean } =
     execute: ({ n }) =>
       Effect.suspend(() => {
         executed.push(n)
-        return options.fails === true ? Effect.fail(new Error("no such file")) : Effect.succeed({ removed: n })
+        return options.fails === true
+          ? Effect.fail(new Error("no such file"))
+          : Effect.succeed({ removed: n })
       })
   })
   return { tool, executed }
@@ -62,7 +64,9 @@ export const told = <E, R>(stream: Stream.Stream<Chunk.Chunk, E, R>, waiting: It
 /** The calls that a run says wait. */
 export const waitingIn = (chunks: ReadonlyArray<Chunk.Chunk>): ReadonlyArray<string> =>
   chunks.flatMap(chunk =>
-    chunk.type === "tool-call-approval" || chunk.type === "tool-call-suspended" ? [chunk.payload.toolCallId] : []
+    chunk.type === "tool-call-approval" || chunk.type === "tool-call-suspended"
+      ? [chunk.payload.toolCallId]
+      : []
   )
 
 export const reasonOf = (chunks: ReadonlyArray<Chunk.Chunk>) => finishOf(chunks).stepResult.reason

@@ -23,7 +23,8 @@ const run = { runId: "r1" } as const
 
 const deciding = (toolCallId: string) => ({ ...run, toolCallId })
 
-const failureOf = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.flip(Effect.exit(effect).pipe(Effect.flatten))
+const failureOf = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.flip(Effect.exit(effect).pipe(Effect.flatten))
 
 const outputs = (chunks: ReadonlyArray<Chunk.Chunk>) =>
   only(chunks, "tool-result").map(({ payload }) => [payload.toolCallId, payload.result])
@@ -38,7 +39,14 @@ describe("a call that has to be approved", () => {
       ])
       const agent = Agent.make({ id: "a", model, tools: [tool] })
       const first = yield* suspended(agent)
-      expect(types(first)).toEqual(["start", "step-start", "tool-call", "step-finish", "tool-call-approval", "finish"])
+      expect(types(first)).toEqual([
+        "start",
+        "step-start",
+        "tool-call",
+        "step-finish",
+        "tool-call-approval",
+        "finish"
+      ])
       expect(only(first, "tool-call-approval")[0]?.payload).toMatchObject({
         toolCallId: "c1",
         toolName: "remove",
@@ -88,7 +96,9 @@ describe("a call that has to be approved", () => {
       const model = ScriptedModel.make([calling(toolCall("c1", "remove", { n: 1 })), reply("All right.")])
       const agent = Agent.make({ id: "a", model, tools: [tool] })
       yield* suspended(agent)
-      const declined = yield* told(Agent.declineToolCall(agent, { ...deciding("c1"), reason: "Keep it." }), ["c1"])
+      const declined = yield* told(Agent.declineToolCall(agent, { ...deciding("c1"), reason: "Keep it." }), [
+        "c1"
+      ])
       expect(only(declined, "tool-output-denied")[0]?.payload).toEqual({
         toolCallId: "c1",
         toolName: "remove",
@@ -219,10 +229,12 @@ describe("a call that has to be approved", () => {
       const agent = Agent.make({ id: "a", model, tools: [tool] })
       const other = Agent.make({ id: "b", model, tools: [tool] })
       yield* suspended(agent)
-      expect(yield* failureOf(told(Agent.approveToolCall(other, deciding("c1"))))).toBeInstanceOf(Errors.RunNotFound)
-      expect(yield* failureOf(told(Agent.approveToolCall(agent, { runId: "r9", toolCallId: "c1" })))).toBeInstanceOf(
+      expect(yield* failureOf(told(Agent.approveToolCall(other, deciding("c1"))))).toBeInstanceOf(
         Errors.RunNotFound
       )
+      expect(
+        yield* failureOf(told(Agent.approveToolCall(agent, { runId: "r9", toolCallId: "c1" })))
+      ).toBeInstanceOf(Errors.RunNotFound)
       expect(yield* failureOf(told(Agent.resumeStream(agent, { yes: 1 }, deciding("c1"))))).toBeInstanceOf(
         Errors.InvalidResumeData
       )
@@ -235,7 +247,9 @@ describe("a call that has to be approved", () => {
       const approved = yield* told(Agent.approveToolCall(agent, run), ["c2"])
       expect(reasonOf(approved)).toBe("stop")
       expect(executed).toEqual([2])
-      expect(yield* failureOf(told(Agent.approveToolCall(agent, deciding("c2"))))).toBeInstanceOf(Errors.RunNotFound)
+      expect(yield* failureOf(told(Agent.approveToolCall(agent, deciding("c2"))))).toBeInstanceOf(
+        Errors.RunNotFound
+      )
     }).pipe(Effect.provide(stores))
   )
 
@@ -303,7 +317,9 @@ describe("a tool that suspends", () => {
     Effect.gen(function* () {
       const tool = Tool.make("ask", {
         execute: (_, { suspend, suspendData }) =>
-          suspendData === undefined ? suspend({ at: new Date(0), big: 3n, no: () => 1 }) : Effect.succeed(suspendData)
+          suspendData === undefined
+            ? suspend({ at: new Date(0), big: 3n, no: () => 1 })
+            : Effect.succeed(suspendData)
       })
       const model = ScriptedModel.make([calling(toolCall("c1", "ask", {})), reply("Done.")])
       const agent = Agent.make({ id: "a", model, tools: [tool] })

@@ -2,7 +2,18 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Agent, Errors, RunStore, ThreadStore, Tool } from "eddy"
 import { ScriptedModel } from "eddy/testing"
-import { Clock, Context, Effect, Exit, Fiber, FastCheck as fc, Layer, Option, Stream, TestClock } from "effect"
+import {
+  Clock,
+  Context,
+  Effect,
+  Exit,
+  Fiber,
+  FastCheck as fc,
+  Layer,
+  Option,
+  Stream,
+  TestClock
+} from "effect"
 import { conversationFaults } from "../support/conversationFaults.js"
 import {
   asking,
@@ -61,35 +72,38 @@ describe("decisions at the same moment", () => {
     }).pipe(Effect.provide(stores))
   )
 
-  it.effect("about different calls: both count, and the run goes on once, with a store that takes its time", () =>
-    inTime(
-      Effect.gen(function* () {
-        const { agent, executed, model } = two()
-        yield* suspended(agent)
-        const legs = yield* Effect.all(
-          [
-            chunksOf(Agent.approveToolCall(agent, run("c2"))),
-            chunksOf(Agent.declineToolCall(agent, { ...run("c1"), reason: "No." }))
-          ],
-          all
-        )
-        expect(legs.map(reasonOf).sort()).toEqual(["stop", "suspended"])
-        expect(executed).toEqual([2])
-        expect(model.unused()).toBe(0)
-        expect(model.requests[1]?.messages.at(-1)).toMatchObject({
-          content: [
-            { toolCallId: "c1", output: { value: "No." } },
-            { toolCallId: "c2", output: { value: { removed: 2 } } }
-          ]
-        })
-      }).pipe(
-        Effect.provide(
-          changedRuns(store => ({
-            save: (saved, revision) => Effect.zipRight(Effect.sleep("3 seconds"), store.save(saved, revision))
-          }))
+  it.effect(
+    "about different calls: both count, and the run goes on once, with a store that takes its time",
+    () =>
+      inTime(
+        Effect.gen(function* () {
+          const { agent, executed, model } = two()
+          yield* suspended(agent)
+          const legs = yield* Effect.all(
+            [
+              chunksOf(Agent.approveToolCall(agent, run("c2"))),
+              chunksOf(Agent.declineToolCall(agent, { ...run("c1"), reason: "No." }))
+            ],
+            all
+          )
+          expect(legs.map(reasonOf).sort()).toEqual(["stop", "suspended"])
+          expect(executed).toEqual([2])
+          expect(model.unused()).toBe(0)
+          expect(model.requests[1]?.messages.at(-1)).toMatchObject({
+            content: [
+              { toolCallId: "c1", output: { value: "No." } },
+              { toolCallId: "c2", output: { value: { removed: 2 } } }
+            ]
+          })
+        }).pipe(
+          Effect.provide(
+            changedRuns(store => ({
+              save: (saved, revision) =>
+                Effect.zipRight(Effect.sleep("3 seconds"), store.save(saved, revision))
+            }))
+          )
         )
       )
-    )
   )
 
   it.scoped("as soon as they are told, by a reader that has not seen the end", () =>
@@ -100,7 +114,9 @@ describe("decisions at the same moment", () => {
         Stream.tap(chunk =>
           chunk.type === "tool-call-approval"
             ? Effect.map(
-                Effect.forkScoped(Effect.map(chunksOf(Agent.approveToolCall(agent, run(chunk.payload.toolCallId))), types)),
+                Effect.forkScoped(
+                  Effect.map(chunksOf(Agent.approveToolCall(agent, run(chunk.payload.toolCallId))), types)
+                ),
                 fiber => void legs.push(fiber)
               )
             : Effect.void
@@ -205,7 +221,11 @@ describe("whoever carries out a decision", () => {
       let executed = 0
       const slow = Tool.make("slow", {
         requireApproval: true,
-        execute: () => Effect.delay(Effect.sync(() => ++executed), "10 minutes")
+        execute: () =>
+          Effect.delay(
+            Effect.sync(() => ++executed),
+            "10 minutes"
+          )
       })
       const model = ScriptedModel.make([calling(toolCall("c1", "slow", {})), reply("Done.")])
       const agent = Agent.make({ id: "a", model, tools: [slow] })
@@ -230,7 +250,11 @@ describe("whoever carries out a decision", () => {
         let executed = 0
         const endless = Tool.make("endless", {
           requireApproval: true,
-          execute: () => Effect.zipRight(Effect.sync(() => ++executed), Effect.never)
+          execute: () =>
+            Effect.zipRight(
+              Effect.sync(() => ++executed),
+              Effect.never
+            )
         })
         const model = ScriptedModel.make([
           calling(toolCall("c1", "endless", {}), toolCall("c2", "endless", {})),
@@ -288,14 +312,17 @@ describe("whoever carries out a decision", () => {
 describe("whatever is decided, in whatever order, however often and at once", () => {
   interface Scenario {
     readonly calls: ReadonlyArray<"remove" | "ask">
-    readonly decisions: ReadonlyArray<{ readonly call: number; readonly approve: boolean; readonly together: boolean }>
+    readonly decisions: ReadonlyArray<{
+      readonly call: number
+      readonly approve: boolean
+      readonly together: boolean
+    }>
   }
   const scenario: fc.Arbitrary<Scenario> = fc.record({
     calls: fc.array(fc.constantFrom("remove" as const, "ask" as const), { minLength: 1, maxLength: 4 }),
-    decisions: fc.array(
-      fc.record({ call: fc.nat(3), approve: fc.boolean(), together: fc.boolean() }),
-      { maxLength: 10 }
-    )
+    decisions: fc.array(fc.record({ call: fc.nat(3), approve: fc.boolean(), together: fc.boolean() }), {
+      maxLength: 10
+    })
   })
 
   it.effect.prop(
@@ -323,7 +350,11 @@ describe("whatever is decided, in whatever order, however often and at once", ()
         }
         // At last, everything is decided.
         const asked = [
-          ...decisions.map(({ approve, call, together }) => ({ call: call % calls.length, approve, together })),
+          ...decisions.map(({ approve, call, together }) => ({
+            call: call % calls.length,
+            approve,
+            together
+          })),
           ...calls.map((_, call) => ({ call, approve: true, together: false }))
         ]
         const exits: Array<Exit.Exit<ReadonlyArray<{ readonly type: string }>, unknown>> = []
@@ -349,7 +380,9 @@ describe("whatever is decided, in whatever order, however often and at once", ()
           leg.filter(({ type }) => ["tool-result", "tool-error", "tool-output-denied"].includes(type))
         )
         expect(outcomes).toHaveLength(calls.length)
-        const content = model.requests[1]?.messages.at(-1)?.content as ReadonlyArray<{ readonly toolCallId: string }>
+        const content = model.requests[1]?.messages.at(-1)?.content as ReadonlyArray<{
+          readonly toolCallId: string
+        }>
         expect(content.map(({ toolCallId }) => toolCallId)).toEqual(ids)
         expect(JSON.stringify(content)).not.toContain("waits for")
         const runs = yield* RunStore.RunStore

@@ -47,7 +47,10 @@ describe("a call of an agent below", () => {
       const boss = bossOf([helper.agent], call("c1"))
       const first = yield* suspended(boss.agent)
       expect(waitingIn(first)).toEqual(["c1/x1"])
-      expect(only(first, "tool-call-approval")[0]?.payload).toMatchObject({ toolName: "remove", args: { n: 1 } })
+      expect(only(first, "tool-call-approval")[0]?.payload).toMatchObject({
+        toolName: "remove",
+        args: { n: 1 }
+      })
       const runs = yield* RunStore.RunStore
       expect((yield* runs.list()).total).toBe(2)
       // The run below is decided by the run above only.
@@ -64,7 +67,9 @@ describe("a call of an agent below", () => {
       // A press that comes late is for nobody.
       const stale = yield* Effect.flip(Stream.runDrain(Agent.approveToolCall(boss.agent, run("c1/x1"))))
       expect(stale).toMatchObject({ _tag: "ToolCallNotPending", pending: ["c1/x2"] })
-      const wrong = yield* Effect.flip(Stream.runDrain(Agent.resumeStream(boss.agent, { no: 1 }, run("c1/x2"))))
+      const wrong = yield* Effect.flip(
+        Stream.runDrain(Agent.resumeStream(boss.agent, { no: 1 }, run("c1/x2")))
+      )
       expect(wrong).toBeInstanceOf(Errors.InvalidResumeData)
 
       const third = yield* told(Agent.resumeStream(boss.agent, { answer: "so" }, run("c1")), ["c1"])
@@ -82,7 +87,9 @@ describe("a call of an agent below", () => {
       const helper = helperOf([calling(toolCall("x1", "remove", { n: 1 })), reply("Not removed.")])
       const boss = bossOf([helper.agent], call("c1"))
       yield* suspended(boss.agent)
-      const declined = yield* told(Agent.declineToolCall(boss.agent, { ...run("c1/x1"), reason: "Keep." }), ["c1"])
+      const declined = yield* told(Agent.declineToolCall(boss.agent, { ...run("c1/x1"), reason: "Keep." }), [
+        "c1"
+      ])
       expect(reasonOf(declined)).toBe("stop")
       expect(helper.remove.executed).toEqual([])
       expect(JSON.stringify(helper.model.requests[1]?.messages)).toContain("Keep.")
@@ -104,7 +111,10 @@ describe("a call of an agent below", () => {
       const other = guarded("other")
       const boss = Agent.make({
         id: "boss",
-        model: ScriptedModel.make([calling(call("c1", "middle"), toolCall("c2", "other", { n: 3 })), reply("Done.")]),
+        model: ScriptedModel.make([
+          calling(call("c1", "middle"), toolCall("c2", "other", { n: 3 })),
+          reply("Done.")
+        ]),
         tools: [Agent.asTool(middle), other.tool]
       })
       const first = yield* suspended(boss)
@@ -143,7 +153,10 @@ describe("a call of an agent that is a task", () => {
         until: ({ tasks: [first] }) => first?.status === "suspended"
       })).tasks
       const id = task?.id ?? ""
-      expect(task?.suspendData).toMatchObject({ agentId: "helper", calls: [{ toolCallId: "x1", toolName: "remove" }] })
+      expect(task?.suspendData).toMatchObject({
+        agentId: "helper",
+        calls: [{ toolCallId: "x1", toolName: "remove" }]
+      })
       const wrong = yield* Effect.flip(tasks.resume(id, { yes: true }))
       expect(wrong).toBeInstanceOf(Errors.InvalidResumeData)
       expect(Option.getOrThrow(yield* tasks.get(id)).status).toBe("suspended")

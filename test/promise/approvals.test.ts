@@ -98,7 +98,9 @@ describe("an agent on its own", () => {
     const second = await chunksOf(agent.approveToolCall({ runId: "r1", toolCallId: "c1" }), ["c1", "c2"])
     expect(reasonOf(second)).toBe("suspended")
     expect((await agent.listSuspendedRuns())[0]?.calls.map(({ toolCallId }) => toolCallId)).toEqual(["c2"])
-    const third = await chunksOf(agent.resumeStream({ answer: "so" }, { runId: "r1", toolCallId: "c2" }), ["c2"])
+    const third = await chunksOf(agent.resumeStream({ answer: "so" }, { runId: "r1", toolCallId: "c2" }), [
+      "c2"
+    ])
     expect(reasonOf(third)).toBe("stop")
     expect(JSON.stringify(model.requests[1]?.messages)).toContain('"suspendData":{"question":"Why?"}')
     expect(executed).toEqual([{ n: 1 }])
@@ -175,10 +177,10 @@ describe("in a container", () => {
         await expect(
           other.agent.approveToolCall({ runId, toolCallId: "c1", memory: { ...memory, resource: "u2" } })
         ).rejects.toBeInstanceOf(RunNotFound)
-        const second = await chunksOf(other.agent.declineToolCall({ memory, toolCallId: "c2", reason: "No." }), [
-          "c1",
-          "c2"
-        ])
+        const second = await chunksOf(
+          other.agent.declineToolCall({ memory, toolCallId: "c2", reason: "No." }),
+          ["c1", "c2"]
+        )
         expect(reasonOf(second)).toBe("suspended")
         await expect(other.agent.approveToolCall({ runId, toolCallId: "c2" })).rejects.toBeInstanceOf(
           ToolCallNotPending

@@ -97,7 +97,10 @@ class Checker {
       case "tripwire":
       case "tool-call-approval":
       case "tool-call-suspended":
-        return this.runEnds(chunk.type, "toolCallId" in chunk.payload ? String(chunk.payload.toolCallId) : undefined)
+        return this.runEnds(
+          chunk.type,
+          "toolCallId" in chunk.payload ? String(chunk.payload.toolCallId) : undefined
+        )
       case "text-start":
         return this.blockStart(chunk.payload.id, "text")
       case "reasoning-start":
@@ -332,9 +335,6 @@ export const violationsOf = (
 }
 
 /** The chunks of one run are in order. */
-export const expectGrammar = (
-  chunks: ReadonlyArray<Chunk.Chunk>,
-  waiting: Iterable<string> = []
-): void => {
+export const expectGrammar = (chunks: ReadonlyArray<Chunk.Chunk>, waiting: Iterable<string> = []): void => {
   expect(violationsOf(chunks, waiting)).toStrictEqual([])
 }

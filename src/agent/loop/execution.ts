@@ -10,10 +10,10 @@ import type { Tool } from "../../tool/Tool.js"
 import type { DataPart, ToolContext } from "../../tool/ToolContext.js"
 import * as ToolOutcome from "../../tool/ToolOutcome.js"
 import { Caller, type CallerInfo } from "../caller.js"
-import { acknowledged, dispatch } from "../tasks/dispatching.js"
-import type { RunTasks } from "../tasks/runTasks.js"
 import type { Decided } from "../suspension/runSuspension.js"
 import { type SavedCall, type WaitsFor, waitingPart } from "../suspension/snapshot.js"
+import { acknowledged, dispatch } from "../tasks/dispatching.js"
+import type { RunTasks } from "../tasks/runTasks.js"
 import { withTold } from "../tasks/told.js"
 import { approvalGate, beside, forApproval, nowhere, waitsFor } from "./approving.js"
 import { fork, type Run } from "./run.js"
@@ -90,7 +90,10 @@ export class Execution<R> {
   /** Carries out what was decided about a call that was laid aside. */
   decide(call: AnsweredCall, { decided, suspendData, tool }: DecidedCall<R>): void {
     if (decided._tag === "Declined" || tool?.call === undefined) {
-      this.settle(call, ToolOutcome.denied(call.chunk, decided._tag === "Declined" ? decided.reason : undefined))
+      this.settle(
+        call,
+        ToolOutcome.denied(call.chunk, decided._tag === "Declined" ? decided.reason : undefined)
+      )
     } else if (decided._tag === "Approved") {
       const resolution = this.run.tasks?.resolve(tool, call.aside)
       this.waiting.push({ call, tool, execute: tool.call, resolution })
@@ -212,7 +215,9 @@ export class Execution<R> {
       this.settle(call, outcome())
       this.run.inbox.notify()
     }
-    const executing = Effect.suspend(() => execute(call.input, this.context(call, signal, suspend, resumed))).pipe(
+    const executing = Effect.suspend(() =>
+      execute(call.input, this.context(call, signal, suspend, resumed))
+    ).pipe(
       Effect.flatMap(withTold(tool.toModelOutput)),
       Effect.provideService(Caller, this.caller(call, signal))
     )

@@ -25,7 +25,11 @@ export const deciding = <R>(run: Run<R>, decision: Decision<R>): State<R> => {
       decision.stopRenewing(undefined)
       if (Exit.isSuccess(exit)) return stored(run, decision, ...exit.value)
       tellOutcome(run, decision)
-      return finished(run, { _tag: "Failure", error: storeFailure(Cause.squash(exit.cause)), answer: undefined })
+      return finished(run, {
+        _tag: "Failure",
+        error: storeFailure(Cause.squash(exit.cause)),
+        answer: undefined
+      })
     },
     () => {
       tellOutcome(run, decision)
@@ -48,10 +52,7 @@ const tellStepEnd = <R>(run: Run<R>, isContinued: boolean, stoppedBy?: StoppedBy
   return result
 }
 
-const finished = <R>(
-  run: Run<R>,
-  end: Extract<State<R>, { readonly _tag: "Ending" }>["end"]
-): State<R> => {
+const finished = <R>(run: Run<R>, end: Extract<State<R>, { readonly _tag: "Ending" }>["end"]): State<R> => {
   tellStepEnd(run, false)
   return { _tag: "Ending", end }
 }
@@ -78,7 +79,10 @@ const goingOn = <R>(run: Run<R>): State<R> => {
     return stops(run, "max-steps")
   }
   if (settings.stopWhen.length === 0) return next(run)
-  const steps = [...fold.finishedSteps, fold.stepOf(decidedStep(run, { reason: "tool-calls", isContinued: true }).payload)]
+  const steps = [
+    ...fold.finishedSteps,
+    fold.stepOf(decidedStep(run, { reason: "tool-calls", isContinued: true }).payload)
+  ]
   return waitBeside(
     run,
     Effect.suspend(() => firstTrue(settings.stopWhen, { steps })),

@@ -25,19 +25,13 @@ export const claimCall = (store: Store, runId: string, toolCallId: string, owner
 
 /** Gives a claim back: nothing was done. */
 export const releaseCall = (store: Store, runId: string, toolCallId: string, owner: string) =>
-  change(
-    store,
-    runId,
-    snapshot => Either.right(release(snapshot, toolCallId, owner) ?? snapshot),
-    isSettled
-  )
+  change(store, runId, snapshot => Either.right(release(snapshot, toolCallId, owner) ?? snapshot), isSettled)
 
 const renewed = (store: Store, runId: string, toolCallId: string, owner: string) =>
   change<never>(
     store,
     runId,
-    (snapshot: Snapshot, now) =>
-      Either.right(renew(snapshot, toolCallId, owner, now + leaseMs) ?? snapshot),
+    (snapshot: Snapshot, now) => Either.right(renew(snapshot, toolCallId, owner, now + leaseMs) ?? snapshot),
     never
   )
 

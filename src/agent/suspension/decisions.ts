@@ -40,7 +40,11 @@ const passedOn = (toolCallId: string, decision: Decision): unknown => {
     case "Approve":
       return { toolCallId, approved: true }
     case "Decline":
-      return { toolCallId, approved: false, ...(decision.reason === undefined ? {} : { reason: decision.reason }) }
+      return {
+        toolCallId,
+        approved: false,
+        ...(decision.reason === undefined ? {} : { reason: decision.reason })
+      }
     case "Resume":
       return { toolCallId, data: decision.data }
   }
@@ -57,7 +61,12 @@ export const decidedBy = (
     if (decision._tag === "Approve") return Either.right({ _tag: "Approved" })
     const decided = approvalIn(decision.data)
     return decided === undefined
-      ? Either.left(invalid(call.toolName, "the call waits for approval. Give { approved: true }, or { approved: false, reason }."))
+      ? Either.left(
+          invalid(
+            call.toolName,
+            "the call waits for approval. Give { approved: true }, or { approved: false, reason }."
+          )
+        )
       : Either.right(decided)
   }
   return Either.right({
@@ -79,7 +88,8 @@ const named = (data: unknown, calls: ReadonlyArray<NestedCall>): NestedDecision 
   if ("data" in rest) return { toolCallId, decision: { _tag: "Resume", data: rest["data"] } }
   const approval = approvalIn(rest)
   if (approval?._tag === "Approved") return { toolCallId, decision: { _tag: "Approve" } }
-  if (approval?._tag === "Declined") return { toolCallId, decision: { _tag: "Decline", reason: approval.reason } }
+  if (approval?._tag === "Declined")
+    return { toolCallId, decision: { _tag: "Decline", reason: approval.reason } }
   return { toolCallId, decision: { _tag: "Resume", data: rest } }
 }
 
@@ -100,6 +110,9 @@ export const nestedDecision = (
   }
   const ids = calls.map(({ toolCallId }) => toolCallId).join(", ")
   return Either.left(
-    invalid(toolName, `several of its calls wait (${ids}). Say which: { toolCallId, approved } or { toolCallId, data }.`)
+    invalid(
+      toolName,
+      `several of its calls wait (${ids}). Say which: { toolCallId, approved } or { toolCallId, data }.`
+    )
   )
 }

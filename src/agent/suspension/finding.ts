@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { JsonValue } from "../../protocol/safeJson.js"
 import { RunStore, type StoredRun } from "../../storage/RunStore.js"
-import { checkMemory, checked } from "../checkOptions.js"
+import { checked, checkMemory } from "../checkOptions.js"
 import type { MemoryOptions } from "../RunOptions.js"
 import { get, read, runNotFound, type SavedRun, type Store } from "./savedRuns.js"
 import { pendingCalls, waitsOf } from "./snapshot.js"
@@ -45,7 +45,9 @@ const perPage = 100
 /** Every run of an agent that is stored, with the thread and the resource if they are given. */
 const all = Effect.fnUntraced(function* (store: Store, agentId: string, memory: MemoryOptions | undefined) {
   const scope =
-    memory === undefined ? { agentId } : { agentId, threadId: threadIdOf(memory), resourceId: memory.resource }
+    memory === undefined
+      ? { agentId }
+      : { agentId, threadId: threadIdOf(memory), resourceId: memory.resource }
   const found: Array<SavedRun> = []
   for (let page = 0; ; page++) {
     const { runs } = yield* store.list({ ...scope, page, perPage })

@@ -52,7 +52,10 @@ const toolOf = Effect.fnUntraced(function* <R>(run: Run<R>, { call }: Found) {
   const known = run.allTools.get(call.toolName)
   if (prepareStep === undefined || (call.isOfStep !== true && known !== undefined)) return known
   const plan = yield* Effect.catchAllCause(changedPlan(run, prepareStep), cause =>
-    Effect.as(Effect.logWarning(`\`prepareStep\` failed when call ${call.toolCallId} was resumed.`, cause), undefined)
+    Effect.as(
+      Effect.logWarning(`\`prepareStep\` failed when call ${call.toolCallId} was resumed.`, cause),
+      undefined
+    )
   )
   return plan?.tools.get(call.toolName) ?? known
 })
@@ -65,7 +68,9 @@ const noTool = (toolName: string): InvalidConfiguration =>
 
 /** The thread of the run, also for whoever does not name it. Where there is no store of threads the run is refused. */
 const threadOf = ({ resourceId, threadId }: SavedRun["stored"]): object =>
-  threadId === undefined || resourceId === undefined ? {} : { memory: { thread: threadId, resource: resourceId } }
+  threadId === undefined || resourceId === undefined
+    ? {}
+    : { memory: { thread: threadId, resource: resourceId } }
 
 /** Which thread a run belongs to is known from what is stored. */
 const withoutThread = ({ memory: _, runId: __, ...defaults }: RunOptions): Defaults => defaults

@@ -67,7 +67,11 @@ export const readNested =
       const below = wait.right.calls.find(call => call.toolCallId === toolCallId)
       if (below === undefined || decision._tag !== "Resume") return data
       if (below.kind === "suspension") yield* checkData(below.toolName, below, decision.data)
-      else yield* decidedBy({ call: { ...below, status: "waiting", input: null }, nestedId: undefined }, decision)
+      else
+        yield* decidedBy(
+          { call: { ...below, status: "waiting", input: null }, nestedId: undefined },
+          decision
+        )
       return data
     })
 

@@ -40,7 +40,8 @@ const foundIn = (call: WaitingCall, id: string): Found | undefined => {
   if (nested === undefined) return id === toolCallId ? { call, nestedId: undefined } : undefined
   const [only, ...others] = nested
   // There is nothing else that it could mean.
-  if (id === toolCallId && only !== undefined && others.length === 0) return { call, nestedId: only.toolCallId }
+  if (id === toolCallId && only !== undefined && others.length === 0)
+    return { call, nestedId: only.toolCallId }
   const below = nested.find(each => id === `${toolCallId}${separator}${each.toolCallId}`)
   return below === undefined ? undefined : { call, nestedId: below.toolCallId }
 }
@@ -89,12 +90,7 @@ export const claim = (
     : undefined
 
 /** It takes longer. */
-export const renew = (
-  snapshot: Snapshot,
-  id: string,
-  owner: string,
-  until: number
-): Snapshot | undefined =>
+export const renew = (snapshot: Snapshot, id: string, owner: string, until: number): Snapshot | undefined =>
   claimed(snapshot, id, owner) && withCall(snapshot, id, call => ({ ...call, claim: { owner, until } }))
 
 /** Nothing was done: the call waits as before. */
@@ -183,12 +179,10 @@ export const suspensionChunk = (runId: string, waits: NestedCall): Suspension =>
 }
 
 /** The chunks that tell which calls wait for a decision. */
-export const suspensionsOf = (
-  snapshot: Snapshot,
-  runId: string,
-  now: number
-): ReadonlyArray<Suspension> =>
-  pendingCalls(snapshot, now).flatMap(waitsOf).map(waits => suspensionChunk(runId, waits))
+export const suspensionsOf = (snapshot: Snapshot, runId: string, now: number): ReadonlyArray<Suspension> =>
+  pendingCalls(snapshot, now)
+    .flatMap(waitsOf)
+    .map(waits => suspensionChunk(runId, waits))
 
 /** What the conversation holds of a call that waits, until it has its outcome. */
 export const waitingPart = (
