@@ -54,10 +54,13 @@ const start = () => {
 }
 
 const tell = async (output: ModelOutput): Promise<void> => {
-  for await (const { payload, type } of output.fullStream) {
-    if (type === "tool-call-approval") console.log(`pay ${payload.args["amount"]} to ${payload.args["to"]} waits`)
-    if (type === "tool-output-denied") console.log(`denied: ${payload.approval.reason}`)
-    if (type === "tool-result" && payload.toolCallId !== "c3") console.log("paid 20 to Ada")
+  for await (const chunk of output.fullStream) {
+    if (chunk.type === "tool-call-approval") {
+      const { amount, to } = chunk.payload.args
+      console.log(`pay ${amount} to ${to} waits`)
+    }
+    if (chunk.type === "tool-output-denied") console.log(`denied: ${chunk.payload.approval.reason}`)
+    if (chunk.type === "tool-result" && chunk.payload.toolCallId === "c1") console.log("paid 20 to Ada")
   }
   const text = await output.text
   if (text !== "") console.log(`clerk: ${text}`)
@@ -70,8 +73,7 @@ const tell = async (output: ModelOutput): Promise<void> => {
 }
 
 const { clerk, eddy } = start()
-const [waiting] = await clerk.listSuspendedRuns({ memory })
-const runId = waiting?.runId ?? ""
+const [{ runId = "" } = {}] = await clerk.listSuspendedRuns({ memory })
 await tell(await clerk.declineToolCall({ runId, toolCallId: "c2", reason: "9000 for what?" }))
 await tell(await clerk.approveToolCall({ runId, toolCallId: "c1" }))
 if ((await clerk.listSuspendedRuns()).length === 0) console.log("nothing waits")

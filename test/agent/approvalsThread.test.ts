@@ -1,6 +1,15 @@
 /** Suspended runs and what is around them: threads, steps, tasks, until-idle streams, and other processes. */
 import { describe, expect, it } from "@effect/vitest"
-import { Agent, BackgroundTasks, LibSqlStore, PostgresStore, RunStore, TaskStore, ThreadStore, Tool } from "eddy"
+import {
+  Agent,
+  BackgroundTasks,
+  LibSqlStore,
+  PostgresStore,
+  type RunStore,
+  TaskStore,
+  ThreadStore,
+  Tool
+} from "eddy"
 import { ScriptedModel } from "eddy/testing"
 import { Deferred, Effect, Layer, Stream } from "effect"
 import { conversationFaults } from "../support/conversationFaults.js"
@@ -25,7 +34,9 @@ const run = (toolCallId: string) => ({ runId: "r1", toolCallId })
 
 const outcomesIn = (messages: ReadonlyArray<{ readonly role: string; readonly content: unknown }>) =>
   messages.flatMap(({ content, role }) =>
-    role === "tool" ? (content as ReadonlyArray<{ readonly toolCallId: string; readonly output: unknown }>) : []
+    role === "tool"
+      ? (content as ReadonlyArray<{ readonly toolCallId: string; readonly output: unknown }>)
+      : []
   )
 
 describe("in a thread", () => {
@@ -50,7 +61,9 @@ describe("in a thread", () => {
       )
       const last = model.requests[2]?.messages ?? []
       expect(JSON.stringify(last)).not.toContain("Something else")
-      expect(outcomesIn(last)).toMatchObject([{ toolCallId: "c1", output: { value: { n: 1, answer: "so" } } }])
+      expect(outcomesIn(last)).toMatchObject([
+        { toolCallId: "c1", output: { value: { n: 1, answer: "so" } } }
+      ])
       const threads = yield* ThreadStore.ThreadStore
       const messages = (yield* threads.messages("t1")).map(({ message }) => message)
       expect(messages.map(({ role }) => role)).toEqual([
@@ -72,7 +85,9 @@ describe("in a thread", () => {
       const model = ScriptedModel.make([calling(toolCall("c1", "ask", { n: 1 }))])
       const first = yield* suspended(Agent.make({ id: "a", model, tools: [ask.tool] }))
       const [message] = finishOf(first).response.uiMessages
-      expect(message?.parts.find(({ type }) => type === "tool-ask")).toMatchObject({ state: "input-available" })
+      expect(message?.parts.find(({ type }) => type === "tool-ask")).toMatchObject({
+        state: "input-available"
+      })
     }).pipe(Effect.provide(stores))
   )
 
@@ -248,8 +263,9 @@ describe("another process", () => {
       ])
       // An agent of its own, as another process makes it.
       const agent = () => Agent.make({ id: "a", model, tools: [tool] })
-      const elsewhere = <A, E2, R extends RunStore.RunStore | ThreadStore.ThreadStore>(effect: Effect.Effect<A, E2, R>) =>
-        Effect.provide(effect, Layer.fresh(layer))
+      const elsewhere = <A, E2, R extends RunStore.RunStore | ThreadStore.ThreadStore>(
+        effect: Effect.Effect<A, E2, R>
+      ) => Effect.provide(effect, Layer.fresh(layer))
       yield* elsewhere(suspended(agent(), { memory }))
       const legs = yield* Effect.all(
         [
@@ -260,7 +276,9 @@ describe("another process", () => {
       )
       expect(legs.map(reasonOf).sort()).toEqual(["stop", "suspended"])
       expect([...executed].sort()).toEqual([1, 2])
-      const messages = yield* elsewhere(Effect.flatMap(ThreadStore.ThreadStore, threads => threads.messages("t1")))
+      const messages = yield* elsewhere(
+        Effect.flatMap(ThreadStore.ThreadStore, threads => threads.messages("t1"))
+      )
       expect(outcomesIn(messages.map(({ message }) => message))).toMatchObject([
         { toolCallId: "c1", output: { value: { removed: 1 } } },
         { toolCallId: "c2", output: { value: { removed: 2 } } }
