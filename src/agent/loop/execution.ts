@@ -3,11 +3,10 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Resolution } from "../../background/resolution.js"
 import type { AnsweredCall } from "../../model/Answer.js"
-import { InvalidToolArguments, ToolCallCutOff, ToolNotFound, ToolTimedOut } from "../../protocol/Errors.js"
+import { InvalidToolArguments } from "../../protocol/Errors.js"
 import type { Message, ToolMessage } from "../../protocol/Message.js"
 import { toJson } from "../../protocol/safeJson.js"
 import type { Tool } from "../../tool/Tool.js"
-import type { DataPart, ToolContext } from "../../tool/ToolContext.js"
 import * as ToolOutcome from "../../tool/ToolOutcome.js"
 import { Caller, type CallerInfo } from "../caller.js"
 import type { Decided } from "../suspension/runSuspension.js"
@@ -16,6 +15,8 @@ import { acknowledged, dispatch } from "../tasks/dispatching.js"
 import type { RunTasks } from "../tasks/runTasks.js"
 import { withTold } from "../tasks/told.js"
 import { approvalGate, beside, forApproval, nowhere, waitsFor } from "./approving.js"
+import { contextOf, type Resumed } from "./callContext.js"
+import { notFound, timedOut } from "./callFailures.js"
 import { fork, type Run } from "./run.js"
 
 type Execute<R> = NonNullable<Tool<string, R>["call"]>
@@ -31,11 +32,6 @@ interface Queued<R> {
   readonly gate?: Effect.Effect<boolean, InvalidToolArguments> | undefined
   /** What it was laid aside with, and what it was resumed with. */
   readonly resumed?: Resumed | undefined
-}
-
-interface Resumed {
-  readonly resumeData: unknown
-  readonly suspendData: unknown
 }
 
 /** A decision about a call, and what it needs. */
@@ -215,8 +211,14 @@ export class Execution<R> {
       this.settle(call, outcome())
       this.run.inbox.notify()
     }
+    const served = {
+      call,
+      messages: this.messages,
+      isOver: () => this.isOver(call),
+      tell: (output: unknown) => this.tellOutput(call, output)
+    }
     const executing = Effect.suspend(() =>
-      execute(call.input, this.context(call, signal, suspend, resumed))
+      execute(call.input, contextOf(this.run, served, signal, suspend, resumed))
     ).pipe(
       Effect.flatMap(withTold(tool.toModelOutput)),
       Effect.provideService(Caller, this.caller(call, signal))
@@ -264,52 +266,6 @@ export class Execution<R> {
         if (!this.isOver(call)) this.tellOutput(call, output)
       },
       mayGoOn: resume => inbox.hasRoom(resume)
-    }
-  }
-
-  private context(
-    call: AnsweredCall,
-    signal: () => AbortSignal,
-    suspend: (data: unknown) => void,
-    resumed: Resumed | undefined
-  ): ToolContext {
-    const { agentId, emit, inbox, requestContext, runId, thread } = this.run
-    const { toolCallId, toolName } = call.chunk.payload
-    const room = Effect.async<void>(resume => {
-      if (inbox.hasRoom(() => resume(Effect.void))) resume(Effect.void)
-    })
-    const whileRunning = (write: () => void): Effect.Effect<void> =>
-      Effect.suspend(() => {
-        if (this.isOver(call)) {
-          return Effect.logDebug(`Tool "${toolName}" wrote after its call ${toolCallId} had ended: dropped.`)
-        }
-        write()
-        return inbox.isFull ? room : Effect.void
-      })
-    return {
-      agentId,
-      runId,
-      toolCallId,
-      toolName,
-      threadId: thread?.id,
-      resourceId: thread?.resourceId,
-      requestContext,
-      get abortSignal() {
-        return signal()
-      },
-      messages: this.messages,
-      taskId: undefined,
-      resumeData: resumed?.resumeData,
-      suspendData: resumed?.suspendData,
-      suspend: data => Effect.async<never>(() => suspend(data)),
-      write: output => whileRunning(() => this.tellOutput(call, output)),
-      writeData: (part: DataPart) => {
-        const isData = typeof part?.type === "string" && part.type.startsWith("data-")
-        if (isData) return whileRunning(() => emit({ ...part, runId, from: "USER" }))
-        return Effect.logWarning(
-          `Tool "${toolName}" wrote a part whose type does not begin with "data-": dropped.`
-        )
-      }
     }
   }
 
@@ -401,32 +357,3 @@ export class Execution<R> {
     return content.length === 0 ? undefined : { role: "tool", content }
   }
 }
-
-/** Why the calls of an answer that was cut off are not executed. */
-export const cutOffBecause =
-  (reason: "length" | "content-filter") =>
-  (toolName: string): ToolCallCutOff =>
-    new ToolCallCutOff({
-      toolName,
-      message:
-        reason === "length"
-          ? `Tool "${toolName}" was not executed: the token limit cut the answer off, its arguments may be incomplete.`
-          : `Tool "${toolName}" was not executed: a content filter cut the answer off.`
-    })
-
-const timedOut = (toolName: string, milliseconds: number): ToolTimedOut =>
-  new ToolTimedOut({
-    toolName,
-    milliseconds,
-    message: `Tool "${toolName}" was stopped: it took longer than its ${milliseconds} ms.`
-  })
-
-const notFound = (toolName: string, available: ReadonlyArray<string>): ToolNotFound =>
-  new ToolNotFound({
-    toolName,
-    available,
-    message:
-      available.length === 0
-        ? `There is no tool "${toolName}": no tools are available.`
-        : `There is no tool "${toolName}". Available tools: ${available.join(", ")}.`
-  })
