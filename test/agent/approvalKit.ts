@@ -30,7 +30,7 @@ export const guarded = (name = "remove", options: { readonly fails?: boolean } =
       Effect.suspend(() => {
         executed.push(n)
         return options.fails === true
-          ? Effect.fail(new Error("no such file"))
+          ? Effect.fail("no such file")
           : Effect.succeed({ removed: n })
       })
   })
