@@ -18,7 +18,9 @@ export type {
   StepChanges,
   StepState,
   StopCondition,
-  Timeouts
+  Timeouts,
+  ToolApprovalPolicy,
+  ToolApprovalState
 } from "./agent/RunOptions.js"
 export * as Telemetry from "./agent/telemetry/Telemetry.js"
 export * as BackgroundTasks from "./background/BackgroundTasks.js"
@@ -50,6 +52,7 @@ export * as PostgresStore from "./storage/PostgresStore.js"
 export * as RunStore from "./storage/RunStore.js"
 export * as TaskStore from "./storage/TaskStore.js"
 export * as ThreadStore from "./storage/ThreadStore.js"
+export type { ApprovalContext, ApprovalPolicy } from "./tool/approval.js"
 export * as Tool from "./tool/Tool.js"
 export type { DataPart, ToolContext } from "./tool/ToolContext.js"
 export * as ToolSchema from "./tool/ToolSchema.js"

@@ -33,8 +33,10 @@ export type {
   MemorySettings,
   RequestContext,
   StepState,
-  Timeouts
+  Timeouts,
+  ToolApprovalState
 } from "./agent/RunOptions.js"
+export type { PendingCall, SuspendedRun } from "./agent/suspension/finding.js"
 export type { TaskChunk, TaskFilter } from "./background/hub.js"
 export type { Backpressure } from "./background/settings.js"
 export type { AiSdkModel, LanguageModel, ModelId, ModelSettings, ToolChoice } from "./model/LanguageModel.js"
@@ -43,6 +45,7 @@ export type { DeepPartial, ElementOf } from "./output/structured.js"
 export { Agent, type AgentOptions } from "./promise/Agent.js"
 export type {
   AgentSettings,
+  DeclineToolCallOptions,
   Dynamic,
   GoalOptions,
   GoalScorer,
@@ -84,6 +87,7 @@ export {
   type StepExecution
 } from "./promise/createStep.js"
 export {
+  type ApprovalContext,
   type CreateToolOptions,
   createTool,
   type PromiseTool,
@@ -123,6 +127,7 @@ export {
   InvalidStepInput,
   InvalidStepOutput,
   InvalidStepResumeData,
+  InvalidSuspendData,
   InvalidTaskState,
   InvalidToolArguments,
   InvalidToolOutput,
@@ -131,6 +136,7 @@ export {
   ProcessorFailed,
   RunAborted,
   RunBlocked,
+  RunNotFound,
   RunSuspended,
   RunTimedOut,
   StepFailed,
@@ -144,6 +150,7 @@ export {
   TaskRejected,
   ThreadNotFound,
   ToolCallCutOff,
+  ToolCallNotPending,
   ToolFailed,
   ToolNotFound,
   ToolTimedOut,

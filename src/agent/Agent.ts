@@ -14,7 +14,14 @@ import type { FullOutput } from "../output/FullOutput.js"
 import * as ModelOutput from "../output/ModelOutput.js"
 import type { Chunk } from "../protocol/Chunk.js"
 import type { Input } from "../protocol/Conversation.js"
-import { type AgentError, InvalidConfiguration, type StructuredOutputError } from "../protocol/Errors.js"
+import {
+  type AgentError,
+  InvalidConfiguration,
+  type RunNotFound,
+  type StorageError,
+  type StructuredOutputError,
+  type ToolCallNotPending
+} from "../protocol/Errors.js"
 import type * as Tool from "../tool/Tool.js"
 import type * as ToolSchema from "../tool/ToolSchema.js"
 import type { Agent, RunRequirements } from "./definition.js"
@@ -24,6 +31,9 @@ import { prepare } from "./prepare.js"
 import type { MemoryOptions, RunOptions } from "./RunOptions.js"
 import { record } from "./recording.js"
 import type { OutputOf, WithStructuredOutput } from "./structuredOutput.js"
+import { legOf, routed } from "./suspension/deciding.js"
+import { answerOf, type Decision } from "./suspension/decisions.js"
+import { listSuspended, type SuspendedRun } from "./suspension/finding.js"
 import { firstTurn, idleBeginning } from "./tasks/idleBeginning.js"
 import { type ResumeOptions, resumeCall } from "./tasks/resuming.js"
 import { taskExecutors } from "./tasks/taskExecutor.js"
@@ -51,6 +61,7 @@ export {
 } from "./goals/objectives.js"
 export type { OutputOf, StructuredOutput, WithStructuredOutput } from "./structuredOutput.js"
 export { asTool, type SubAgentOptions } from "./subAgent.js"
+export type { PendingCall, SuspendedRun } from "./suspension/finding.js"
 export type { ResumeOptions } from "./tasks/resuming.js"
 
 /**
@@ -136,18 +147,55 @@ const begun = <
     return { output: ModelOutput.make<OutputOf<S>>(recorded, abort), structured: recorded.structured }
   })
 
+/** Everything that a decision about a call fails with before anything is told. @since 0.1.0 @category models */
+export type DecideError = ResumeError | RunNotFound | ToolCallNotPending
+
+const decided = <
+  R,
+  const Tools extends ReadonlyArray<Tool.Any>,
+  const Memory extends MemoryOptions | undefined
+>(
+  agent: Agent<R>,
+  decision: Decision,
+  options: ResumeOptions<Tools, Memory>
+): Stream.Stream<Chunk, AgentError | DecideError, R | RunRequirements<Tools, Memory>> =>
+  Stream.unwrapScoped(
+    Effect.gen(function* () {
+      const control = new RunControl()
+      const route = yield* routed(agent, options)
+      if (route._tag === "Task") {
+        const call = yield* resumeCall(agent, answerOf(decision), options, control)
+        return resumed(options, call)
+      }
+      const beginning = yield* idleBeginning(agent, options, control)
+      const leg = yield* Effect.acquireRelease(
+        legOf(agent, route, decision, options, {}, control, firstTurn(beginning)),
+        ({ run }) => Effect.suspend(run.close)
+      )
+      return beginning === undefined
+        ? toStream(leg.run)
+        : untilIdle(beginning, leg.options, beginWith(leg.run.runId, turnOf(leg.run)))
+    })
+  )
+
 /**
- * Resumes a call that suspended in the background, and streams what happens to it; with `untilIdle` also the turn in which the
- * model answers to its outcome, and whatever follows from that. Without it, the stream ends when the task has settled or
- * suspended again; the outcome is in the thread, for the next turn of the user.
+ * Answers a call that waits: with `data`, which its tool is executed again with, or with `{ approved, reason? }` where it waits
+ * for approval. The suspended run goes on, under its id, as a stream: it begins with a step that holds the outcome of the call.
+ * When other calls of it still wait, it ends with reason `suspended` again, and tells which; when all are decided, the model is
+ * asked again. The run is found in the `RunStore`, also after a restart.
  *
- * Fails, before any chunk, when there is no such call of this agent, in this thread (`TaskNotFound`), when it is not suspended
- * (`InvalidTaskState`), when nobody here can run it (`TaskExecutorNotFound`), when the data does not match the `resume` schema
- * of the tool (`InvalidResumeData`), or with wrong options (`InvalidConfiguration`): the call stays suspended then.
- * Interruption and an abort let the task go on.
+ * Of a call in the background it streams what happens to the task; with `untilIdle` also the turn in which the model answers to
+ * its outcome, and whatever follows from that. Without it, the stream ends when the task has settled or suspended again; the
+ * outcome is in the thread, for the next turn of the user. Interruption and an abort let the task go on; those of a run that
+ * goes on are the failure of the call that is executed.
+ *
+ * Fails, before any chunk, when no such run of this agent waits (`RunNotFound`), or not for this call (`ToolCallNotPending`: of
+ * two who decide about one call at once, one is told so); when the data does not match the `resume` schema of the tool
+ * (`InvalidResumeData`), or with wrong options (`InvalidConfiguration`): the call waits as before then. Of calls in the
+ * background also with `TaskNotFound`, `InvalidTaskState` and `TaskExecutorNotFound`.
  *
  * @since 0.1.0
- * @category background tasks
+ * @category suspension
  */
 export const resumeStream = <
   R,
@@ -157,13 +205,64 @@ export const resumeStream = <
   agent: Agent<R>,
   data: unknown,
   options: ResumeOptions<Tools, Memory>
-): Stream.Stream<Chunk, AgentError | ResumeError, R | RunRequirements<Tools, Memory>> =>
-  Stream.unwrapScoped(
-    Effect.gen(function* () {
-      const call = yield* resumeCall(agent, data, options, new RunControl())
-      return resumed(options, call)
-    })
-  )
+): Stream.Stream<Chunk, AgentError | DecideError, R | RunRequirements<Tools, Memory>> =>
+  decided(agent, { _tag: "Resume", data }, options)
+
+/**
+ * Approves a call that waits for approval: it is executed, once, and the run goes on as in {@link resumeStream}, with the same
+ * failures. A call that waits for something else is resumed with `{ approved: true }`.
+ *
+ * @since 0.1.0
+ * @category suspension
+ */
+export const approveToolCall = <
+  R,
+  const Tools extends ReadonlyArray<Tool.Any> = [],
+  const Memory extends MemoryOptions | undefined = undefined
+>(
+  agent: Agent<R>,
+  options: ResumeOptions<Tools, Memory>
+): Stream.Stream<Chunk, AgentError | DecideError, R | RunRequirements<Tools, Memory>> =>
+  decided(agent, { _tag: "Approve" }, options)
+
+/** Options of a call that is declined. @since 0.1.0 @category models */
+export interface DeclineOptions<
+  Tools extends ReadonlyArray<Tool.Any> = ReadonlyArray<Tool.Tool>,
+  Memory extends MemoryOptions | undefined = MemoryOptions
+> extends ResumeOptions<Tools, Memory> {
+  /** What the model is told. Default: that the call was not approved. */
+  readonly reason?: string
+}
+
+/**
+ * Declines a call that waits: it is not executed, `tool-output-denied` says so, the model is told the reason, and the run goes on
+ * as in {@link resumeStream}, with the same failures.
+ *
+ * @since 0.1.0
+ * @category suspension
+ */
+export const declineToolCall = <
+  R,
+  const Tools extends ReadonlyArray<Tool.Any> = [],
+  const Memory extends MemoryOptions | undefined = undefined
+>(
+  agent: Agent<R>,
+  { reason, ...options }: DeclineOptions<Tools, Memory>
+): Stream.Stream<Chunk, AgentError | DecideError, R | RunRequirements<Tools, Memory>> =>
+  decided(agent, { _tag: "Decline", reason }, options)
+
+/**
+ * The runs of an agent that wait for somebody, the oldest first, each with the calls that wait for a decision; with `memory`
+ * those in that thread of that resource. None where there is no `RunStore`.
+ *
+ * @since 0.1.0
+ * @category suspension
+ */
+export const listSuspendedRuns = <R>(
+  agent: Agent<R>,
+  options: { readonly memory?: MemoryOptions } = {}
+): Effect.Effect<ReadonlyArray<SuspendedRun>, StorageError | InvalidConfiguration> =>
+  listSuspended(agent.id, options)
 
 /**
  * Makes an agent known to the background tasks of this process, so that it goes on with tasks that another process has left

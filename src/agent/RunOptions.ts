@@ -122,6 +122,18 @@ export interface UntilIdleOptions {
   readonly batch?: "ready" | "all"
 }
 
+/** What a run's policy of approvals is told of a call. @since 0.1.0 @category models */
+export interface ToolApprovalState {
+  readonly toolName: string
+  readonly toolCallId: string
+  /** As the model has written them. */
+  readonly args: unknown
+  readonly requestContext: RequestContext
+}
+
+/** Says whether somebody has to approve a call. @since 0.1.0 @category models */
+export type ToolApprovalPolicy = (state: ToolApprovalState) => boolean | Effect.Effect<boolean, unknown>
+
 /** Settings of an agent that one run may change. @since 0.1.0 @category models */
 export interface Defaults {
   /**
@@ -138,6 +150,12 @@ export interface Defaults {
   readonly prepareStep?: PrepareStep
   /** Tools of one step that run at once; the others wait in call order. Default 10. */
   readonly toolCallConcurrency?: number
+  /**
+   * Whether somebody has to approve calls before they are executed: yes, no, or a function of the call. One that fails, throws
+   * or dies means yes. What a tool says of itself (`requireApproval`) wins. What it said is stored with the call; of a function
+   * nobody else has, calls that come after a resumption ask, unless it is given again. Default false.
+   */
+  readonly requireToolApproval?: boolean | ToolApprovalPolicy
   /** Names of the tools that the model may call; the others are as if they were not there. Default: all. */
   readonly activeTools?: ReadonlyArray<string>
   /** Default: the model's own, which is `auto`. */

@@ -4,6 +4,8 @@ import type { Usage } from "../protocol/tokens.js"
 
 /** What a run needs to know of the tool call that started it. */
 export interface CallerInfo {
+  /** The call itself; `undefined` for nobody. */
+  readonly call: { readonly runId: string; readonly toolCallId: string } | undefined
   /** Runs above this one. */
   readonly depth: number
   /** How many there may be. */
@@ -20,6 +22,7 @@ export interface CallerInfo {
 
 /** A run that serves no call. */
 const nobody: CallerInfo = {
+  call: undefined,
   depth: 0,
   maxDepth: Number.POSITIVE_INFINITY,
   signal: () => undefined,

@@ -45,6 +45,7 @@ export const defaultFields = [
   "stopWhen",
   "prepareStep",
   "toolCallConcurrency",
+  "requireToolApproval",
   "activeTools",
   "toolChoice",
   "modelSettings",
@@ -137,6 +138,15 @@ export const idleOf = (given: Defaults["untilIdle"]): Idle | undefined => {
   return { maxIdleMs: milliseconds("untilIdle.maxIdle", maxIdle ?? 300_000), batch }
 }
 
+/** Throws `InvalidConfiguration`. */
+const checkApproval = (given: unknown): void => {
+  if (given === undefined || typeof given === "boolean" || typeof given === "function") return
+  throw new InvalidConfiguration({
+    field: "requireToolApproval",
+    message: `\`requireToolApproval\` is ${String(given)}. Give true, false, or a function of the call that says so.`
+  })
+}
+
 /** The settings of a run: the run's own before the agent's. Throws `InvalidConfiguration`. */
 export const settingsOf = (defaults: Defaults, options: Defaults): Settings => {
   const {
@@ -157,6 +167,7 @@ export const settingsOf = (defaults: Defaults, options: Defaults): Settings => {
   structureOf(rest.structuredOutput)
   checkProcessors("inputProcessors", rest.inputProcessors)
   checkProcessors("outputProcessors", rest.outputProcessors)
+  checkApproval(rest.requireToolApproval)
   return {
     ...rest,
     maxSteps: wholeNumber("maxSteps", maxSteps, 5, 1),

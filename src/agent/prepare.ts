@@ -1,6 +1,6 @@
 /** Makes a run ready: settings with their defaults, the conversation, the tools; refuses what cannot work before any model is asked. */
 import * as Cause from "effect/Cause"
-import type * as Context from "effect/Context"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
@@ -17,6 +17,7 @@ import { refuseUnknown } from "../protocol/options.js"
 import { messageOf } from "../protocol/safeJson.js"
 import type { Task } from "../protocol/Task.js"
 import * as Usage from "../protocol/tokens.js"
+import { RunStore } from "../storage/RunStore.js"
 import { ThreadStore } from "../storage/ThreadStore.js"
 import type * as Tool from "../tool/Tool.js"
 import type { RequestContext } from "../tool/ToolContext.js"
@@ -44,6 +45,8 @@ import { processorsOf } from "./processors/runProcessors.js"
 import type { Dynamic, DynamicState, MemoryOptions, RunOptions } from "./RunOptions.js"
 import { makeThread, type RunThread } from "./runThread.js"
 import { structureOf } from "./structuredOutput.js"
+import { keptOptions, resumedFrom } from "./suspension/resumption.js"
+import { atFirst, type Resumption } from "./suspension/runSuspension.js"
 import { type Answered, RunTasks } from "./tasks/runTasks.js"
 import { settledMessage } from "./tasks/settled.js"
 import { executorOf, noRun } from "./tasks/taskExecutor.js"
@@ -167,6 +170,7 @@ const ready = Effect.fnUntraced(function* <
   options: RunOptions<Tools, Memory>,
   control: RunControl,
   turn: Turn | undefined,
+  resumption: Resumption | undefined,
   telemetry: RunTelemetry
 ) {
   type Needs = R | RunRequirements<Tools, Memory>
@@ -196,15 +200,18 @@ const ready = Effect.fnUntraced(function* <
     checkToolChoice(settings.toolChoice, active)
     return { active, all, choices: modelsOf(models, settings.maxRetries), first: instructionsOf(said) }
   })
-  const entries = yield* readInput(input)
+  const entries = resumption === undefined ? yield* readInput(input) : []
   const thread = yield* threadOf(agent, memory, entries)
-  const conversation = yield* conversationOf(thread, entries)
+  const resumed = resumption && resumedFrom(resumption.snapshot)
+  const conversation = resumed?.input ?? (yield* conversationOf(thread, entries))
+  // The thread has the outcomes of calls that were decided.
+  if (thread !== undefined && resumed !== undefined) thread.stored = resumed.added.length
   const ids = yield* IdGenerator
   const clock = yield* Effect.clock
   const runtime = yield* Effect.runtime<Needs>()
   const tasks = yield* tasksOf(agent, all, caller, settings.maxDepth, runtime.context, turn)
   const inbox = new Inbox(replay === false ? capacityUnkept : capacity)
-  const id = runId ?? ids.next("run")
+  const id = resumption?.runId ?? runId ?? ids.next("run")
   const textLimit = replay === false ? keptText : Number.POSITIVE_INFINITY
   const fold = RunFold.make(id, textLimit)
   const tell = (chunk: Chunk): void => {
@@ -231,15 +238,22 @@ const ready = Effect.fnUntraced(function* <
     makeId: ids.next,
     instructions: first,
     input: [...conversation],
-    added: [],
+    added: resumed?.added ?? [],
     thread,
     tasks,
     processors: processorsOf(settings, turn === undefined || turn.settled.length === 0),
+    suspension: {
+      store: Option.getOrUndefined(Context.getOption(runtime.context, RunStore)),
+      options: keptOptions(options),
+      earlier: resumed?.earlier ?? atFirst,
+      leg: undefined,
+      leave: undefined
+    },
     note:
       turn === undefined || turn.settled.length === 0
         ? undefined
         : { message: settledMessage(turn.settled), after: 0 },
-    feedback: [],
+    feedback: resumed?.feedback ?? [],
     goal: runGoal(agent.goal, thread),
     rememberCutOff: undefined,
     nested: [...(turn?.answered.take(turn.settled.map(({ id }) => id)) ?? [])],
@@ -263,7 +277,9 @@ const ready = Effect.fnUntraced(function* <
       const fibers = [...run.running].flatMap(({ fiber }) => fiber ?? [])
       if (run.running.size > 0) stopRunning(run)
       telemetry.close()
-      const stopped = fibers.length === 0 ? Effect.void : Fiber.awaitAll(fibers)
+      const awaited = fibers.length === 0 ? Effect.void : Fiber.awaitAll(fibers)
+      const leaving = run.suspension.leave?.()
+      const stopped = leaving === undefined ? awaited : Effect.zipRight(awaited, leaving)
       const left =
         tasks === undefined
           ? stopped
@@ -276,7 +292,9 @@ const ready = Effect.fnUntraced(function* <
       return Effect.zipRight(stopped, Effect.zipRight(storeLast(run), tasks?.lost ?? Effect.void))
     }
   }
-  caller.counts(() => (run.isOver ? fold.usageSoFar : Usage.combine(fold.usageSoFar, nestedUsage(run))))
+  caller.counts(
+    () => run.used ?? (run.isOver ? fold.usageSoFar : Usage.combine(fold.usageSoFar, nestedUsage(run)))
+  )
   control.onHalt(() => {
     stopRunning(run)
     inbox.notify()
@@ -303,5 +321,6 @@ export const prepare = <
   input: Input,
   options: RunOptions<Tools, Memory>,
   control: RunControl,
-  turn?: Turn
-) => observed(agent, turn, telemetry => ready(agent, input, options, control, turn, telemetry))
+  turn?: Turn,
+  resumption?: Resumption
+) => observed(agent, turn, telemetry => ready(agent, input, options, control, turn, resumption, telemetry))

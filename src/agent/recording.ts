@@ -24,14 +24,14 @@ export interface Recording {
 }
 
 /** What the record of a run keeps, when that is not everything. */
-const retentionOf = (
+export const retentionOf = (
   { replay }: Pick<AnyRunOptions, "replay">,
   abort: (reason: unknown) => void
 ): RunRecord.Retention | undefined =>
   replay === false ? { textLimit: keptText, onLeft: () => abort("Its reader has left.") } : undefined
 
 /** A run, driven by plain code. */
-const recordRun = <R>(
+export const recordRun = <R>(
   run: Run<R>,
   retention: RunRecord.Retention | undefined,
   observe: Observe | undefined,
@@ -89,12 +89,12 @@ export const recordStream = (
   })
 
 /** Loaded when the first until-idle stream is: the Promise face does without streams of Effect until then. */
-const runForEachChunk = Effect.map(
+export const runForEachChunk = Effect.map(
   Effect.promise(() => import("effect/Stream")),
   ({ runForEachChunk: forEachChunk }) => forEachChunk
 )
 
-const untilIdleStream = Effect.map(
+export const untilIdleStream = Effect.map(
   Effect.promise(() => import("./tasks/untilIdle.js")),
   ({ preparedUntilIdle }) => preparedUntilIdle
 )

@@ -5,6 +5,7 @@ import { blockedBy, suspendedBy } from "../output/RunFold.js"
 import type { Chunk } from "../protocol/Chunk.js"
 import { type AgentError, RunAborted, type RunBlocked, type RunSuspended } from "../protocol/Errors.js"
 import * as Tool from "../tool/Tool.js"
+import type { ToolContext } from "../tool/ToolContext.js"
 import { Caller, type CallerInfo } from "./caller.js"
 import type { Agent } from "./definition.js"
 import { drive } from "./loop/driving.js"
@@ -12,6 +13,7 @@ import type { RunEnd } from "./loop/ending.js"
 import { type Run, RunControl } from "./loop/run.js"
 import { prepare } from "./prepare.js"
 import type { RunOptions } from "./RunOptions.js"
+import { readNested, resumeNested, waitOf } from "./suspension/nestedRuns.js"
 
 /** How an agent is offered to another one. @since 0.1.0 @category models */
 export interface SubAgentOptions {
@@ -47,11 +49,12 @@ const tellAll = (caller: CallerInfo, chunks: ReadonlyArray<Chunk>): void => {
 
 const outcome = <R>(
   run: Run<R>,
-  end: RunEnd
+  end: RunEnd,
+  suspend: ToolContext["suspend"]
 ): Effect.Effect<{ readonly text: string }, AgentError | RunBlocked | RunSuspended> => {
   switch (end._tag) {
     case "Success":
-      return Effect.succeed({ text: run.fold.snapshot().text })
+      return Effect.succeed({ text: run.suspension.earlier.text + run.fold.snapshot().text })
     case "Failure":
       return Effect.fail(end.error)
     case "Aborted":
@@ -59,15 +62,32 @@ const outcome = <R>(
     case "Tripwire":
       return Effect.fail(blockedBy(end.tripwire))
     case "Suspended":
-      return Effect.fail(suspendedBy(run.runId))
+      // Somebody else decides about what is left.
+      if (end.suspensions.length === 0) return Effect.fail(suspendedBy(run.runId))
+      return suspend(waitOf(run.runId, run.agentId, end.suspensions))
   }
 }
+
+/** A run of the agent, or, when the call was resumed, the one that had been laid aside. */
+const begin = <R>(
+  agent: Agent<R>,
+  toolName: string,
+  caller: CallerInfo,
+  args: unknown,
+  context: ToolContext,
+  options: RunOptions<[], undefined>
+) =>
+  context.resumeData === undefined
+    ? prepare<R, [], undefined>(agent, promptOf(args), options, new RunControl())
+    : resumeNested(agent, toolName, caller, context, options)
 
 /**
  * An agent as a tool: the other agent's model calls it with a `prompt`, every chunk of its run comes as a `tool-output` of
  * the call, and its text is the result. Deeper agents come nested, one `tool-output` in another: `Nesting.unnest` takes them
  * apart. What it uses is counted into the step that called it. A run of it that fails is a `tool-error`; what stops the
- * caller stops it too. Where a tool of it would run in the background, the whole call does, unless the caller says otherwise;
+ * caller stops it too. A run of it that waits for somebody lays the call aside, and is stored: its calls are told as calls that wait
+ * of the run above, by the id of the call and their own, with `/` between, and whoever decides about one of them goes on with
+ * both runs. Where a tool of it would run in the background, the whole call does, unless the caller says otherwise;
  * its own tools then run in it. It shares the caller's request context, and knows nothing of its thread.
  *
  * Throws `InvalidConfiguration` when the name is none that providers take.
@@ -81,17 +101,20 @@ export const asTool = <R>(agent: Agent<R>, settings: SubAgentOptions = {}): Tool
   const tool = Tool.make(toolName, {
     description: description ?? agent.description ?? `Calls the agent ${agent.name}.`,
     input,
-    execute: (args, { requestContext }) =>
+    execute: (args, context) =>
       Effect.flatMap(Caller, caller =>
         Effect.acquireUseRelease(
-          prepare<R, [], undefined>(agent, promptOf(args), { ...options, requestContext }, new RunControl()),
+          begin(agent, toolName, caller, args, context, {
+            ...options,
+            requestContext: context.requestContext
+          }),
           run =>
             Effect.flatMap(
               drive(run, {
                 write: chunks => tellAll(caller, chunks),
                 mayGoOn: resume => caller.mayGoOn(resume)
               }),
-              end => outcome(run, end)
+              end => outcome(run, end, context.suspend)
             ),
           run => run.close()
         )
@@ -100,6 +123,7 @@ export const asTool = <R>(agent: Agent<R>, settings: SubAgentOptions = {}): Tool
   })
   return {
     ...tool,
+    readResumeData: readNested(toolName),
     background: inherited(
       agent.backgroundTasks,
       typeof agent.tools === "function" ? [] : agent.tools.values()

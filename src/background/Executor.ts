@@ -10,6 +10,8 @@ export interface TaskContext {
   readonly task: Task
   /** What it was resumed with; `undefined` in a first run. */
   readonly resumeData: unknown
+  /** What it had suspended with when it was resumed, if that is known here. */
+  readonly suspendData: unknown
   /** Fires when the attempt takes too long, or the task is cancelled. */
   readonly signal: () => AbortSignal
   /** Lays the task aside; does not come back. */
@@ -28,7 +30,7 @@ export interface Executed {
 export interface Executor {
   readonly execute: (context: TaskContext) => Effect.Effect<Executed, unknown>
   /** Checks and reads what a task is resumed with. */
-  readonly readResumeData: (data: unknown) => Effect.Effect<unknown, InvalidResumeData>
+  readonly readResumeData: (data: unknown, suspendData?: unknown) => Effect.Effect<unknown, InvalidResumeData>
   /** Of the tool, then of the agent. */
   readonly callbacks: ReadonlyArray<TaskCallbacks>
   /** Tasks of the agent that run at once; `undefined`: the manager says it. */

@@ -37,6 +37,8 @@ export interface UntilIdleOptions<E, R> extends Hearing {
   readonly continueWith: (tasks: ReadonlyArray<Task>) => Stream.Stream<Chunk, E, R>
   /** Whether a model has answered to a task already. */
   readonly isAnswered: (taskId: string) => boolean
+  /** Whether the turn that came last waits for somebody: then no other follows, and the tasks go on. */
+  readonly isSuspended?: () => boolean
   /** Milliseconds that it waits between two turns without hearing of a task. */
   readonly maxIdleMs: number
   readonly batch: "ready" | "all"
@@ -231,6 +233,7 @@ const conduct = Effect.fnUntraced(function* <E, R>(open: Open<E, R>) {
       mailbox.release()
       state.turnEnded()
       quiet.since = clock.unsafeCurrentTimeMillis()
+      if (options.isSuspended?.() === true) return
     }
     const decision = state.decide(manager.active(scope).length)
     if (decision._tag === "Close") return

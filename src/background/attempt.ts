@@ -43,10 +43,11 @@ class Attempt {
 
   /** Starts the tool; how it ended, when it has at once. */
   start(executor: Executor, write: (output: unknown) => void): AttemptEnd | undefined {
-    const { resumeData, task } = this.entry
+    const { resumeData, suspendData, task } = this.entry
     const contextOf = (data: unknown): TaskContext => ({
       task,
       resumeData: data,
+      suspendData,
       signal: () => this.signal(),
       suspend: data => Effect.async<never>(() => this.suspend(data)),
       write: output => {
@@ -57,7 +58,9 @@ class Attempt {
     const work = Effect.suspend(() =>
       Option.isNone(resumeData)
         ? executor.execute(contextOf(undefined))
-        : Effect.flatMap(executor.readResumeData(resumeData.value), data => executor.execute(contextOf(data)))
+        : Effect.flatMap(executor.readResumeData(resumeData.value, suspendData), data =>
+            executor.execute(contextOf(data))
+          )
     )
     this.entry.stop = reason => this.halt({ _tag: "Stopped" }, reason)
     const fiber = this.fork(work)

@@ -109,7 +109,7 @@ const resumeStored = Effect.fnUntraced(function* (core: Core, id: string, data: 
   if (executor === undefined) return yield* executorNotFound(task)
   const resumeData = toJson(data)
   // Checked before anything changes; read again by each attempt, from what is stored.
-  yield* executor.readResumeData(resumeData)
+  yield* executor.readResumeData(resumeData, task.suspendData)
   const at = yield* now
   const resumed = transition(task, { _tag: "Resumed", at })
   if (resumed === undefined) return yield* wrongState(id, task.status, "resumed")
@@ -125,7 +125,10 @@ const resumeStored = Effect.fnUntraced(function* (core: Core, id: string, data: 
       )
     )
   )
-  if (isAgreed && !entry.isSettled) return goOn(core, entry, resumed, Option.some(resumeData))
+  if (isAgreed && !entry.isSettled) {
+    entry.suspendData = task.suspendData
+    return goOn(core, entry, resumed, Option.some(resumeData))
+  }
   if (isAgreed) return yield* wrongState(id, entry.task.status, "resumed")
   const { task: present } = yield* stored(core, id)
   return yield* wrongState(id, present.status, "resumed")

@@ -18,6 +18,8 @@ export type Acknowledged = "absent" | "open" | "stored" | "lost"
 export class Entry {
   /** What it was resumed with last. */
   resumeData: Option.Option<JsonValue> = Option.none()
+  /** What it had suspended with when it was resumed here. */
+  suspendData: JsonValue | undefined
   /** How failures are paced, as far as it has come. */
   pacing: Pacing | undefined
   /** The next begin is another attempt of a running task. */

@@ -3,7 +3,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
-import { InvalidResumeData } from "../protocol/Errors.js"
+import { InvalidResumeData, RunNotFound, ToolCallNotPending } from "../protocol/Errors.js"
 import { messageOf, toJson } from "../protocol/safeJson.js"
 import { attemptsAreLeft, type TaskEvent } from "../protocol/Task.js"
 import { type AttemptEnd, attempt } from "./attempt.js"
@@ -116,6 +116,10 @@ const perform = (core: Core, entry: Entry): Effect.Effect<Effect.Effect<void>> =
 const fail = (core: Core, entry: Entry, message: string): Effect.Effect<void> =>
   Effect.asVoid(Effect.flatMap(now, at => settle(core, entry, { _tag: "Failed", at, message }, undefined)))
 
+/** What a call was resumed with is wrong, or comes too late. */
+const isFinal = (error: unknown): boolean =>
+  error instanceof InvalidResumeData || error instanceof RunNotFound || error instanceof ToolCallNotPending
+
 const after = (core: Core, entry: Entry, end: AttemptEnd): Effect.Effect<void> => {
   switch (end._tag) {
     case "Done": {
@@ -128,7 +132,7 @@ const after = (core: Core, entry: Entry, end: AttemptEnd): Effect.Effect<void> =
     case "Failed": {
       const message = messageOf(end.error)
       // It would be the same another time.
-      if (end.error instanceof InvalidResumeData) return fail(core, entry, message)
+      if (isFinal(end.error)) return fail(core, entry, message)
       return again(core, entry, end.error, at => ({ _tag: "Failed", at, message }))
     }
     case "TimedOut": {

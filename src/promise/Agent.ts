@@ -14,10 +14,12 @@ import type {
   UpdateObjectiveOptions
 } from "../agent/goals/objectives.js"
 import { RunControl } from "../agent/loop/run.js"
-import type { Dynamic as CoreDynamic } from "../agent/RunOptions.js"
+import type { Dynamic as CoreDynamic, MemoryOptions } from "../agent/RunOptions.js"
 import { type Recording, record } from "../agent/recording.js"
 import type { OutputOf } from "../agent/structuredOutput.js"
 import { asTool } from "../agent/subAgent.js"
+import type { Decision } from "../agent/suspension/decisions.js"
+import type { SuspendedRun } from "../agent/suspension/finding.js"
 import { taskExecutors } from "../agent/tasks/taskExecutor.js"
 import type { Executor } from "../background/Executor.js"
 import type { FullOutput } from "../output/FullOutput.js"
@@ -27,6 +29,8 @@ import { InvalidConfiguration } from "../protocol/Errors.js"
 import { lazily } from "../protocol/lazily.js"
 import type { Objective } from "../protocol/Objective.js"
 import { refuseUnknown } from "../protocol/options.js"
+import * as memoryRuns from "../storage/memoryRuns.js"
+import * as RunStore from "../storage/RunStore.js"
 import type { ThreadStore } from "../storage/ThreadStore.js"
 import type * as Tool from "../tool/Tool.js"
 import type * as ToolSchema from "../tool/ToolSchema.js"
@@ -37,7 +41,12 @@ import {
   agentStep
 } from "../workflow/agentStep.js"
 import type { Step } from "../workflow/definition.js"
-import type { AgentSettings, ResumeStreamOptions, StreamOptions } from "./AgentOptions.js"
+import type {
+  AgentSettings,
+  DeclineToolCallOptions,
+  ResumeStreamOptions,
+  StreamOptions
+} from "./AgentOptions.js"
 import { toAgentBackground } from "./background.js"
 import { announceEnd, observer } from "./callbacks.js"
 import { toGoal } from "./goal.js"
@@ -86,8 +95,9 @@ const neverIdle = new InvalidConfiguration({
     "`generate` is one turn, and cannot wait until its tasks are answered. Use stream with `untilIdle`, or leave it out."
 })
 
-/** Loaded when the first call is resumed. */
-const resuming = lazily(() => import("../agent/tasks/resuming.js"))
+/** Loaded when somebody decides about a call first, or asks what waits. */
+const deciding = lazily(() => import("../agent/suspension/deciding.js"))
+const finding = lazily(() => import("../agent/suspension/finding.js"))
 
 /** Loaded when somebody asks for an objective. */
 const objectives = lazily(() => import("../agent/goals/objectives.js"))
@@ -102,6 +112,14 @@ const idOf = (field: keyof ResumeStreamOptions, id: unknown): string => {
 
 /** Of agents that belong to no container. Holds nothing that would have to be disposed of. */
 const ownRuntime = ManagedRuntime.make(consoleLayer)
+
+/** The same, with a place for the suspended runs of one agent, which are gone with it. */
+const ownHost = (): Runs.Host => {
+  const store = RunStore.make(memoryRuns.make())
+  return {
+    runFork: effect => ownRuntime.runFork(Effect.provideService(effect, RunStore.RunStore, store))
+  }
+}
 
 /**
  * An agent. It works on its own; in a container (`Eddy`) it shares the container's runtime and storage, and ends with it.
@@ -118,7 +136,7 @@ export class Agent {
   readonly #core: CoreAgent
   readonly #defaultOptions: StreamOptions
   readonly #agents: ReadonlyArray<Agent>
-  #runs: Runs.Runs = Runs.make(ownRuntime)
+  #runs: Runs.Runs = Runs.make(ownHost())
 
   constructor(options: AgentOptions) {
     const {
@@ -221,20 +239,59 @@ export class Agent {
   }
 
   /**
-   * Resumes the suspended task of a call that this agent made, with `data`, and streams what happens to it: with `untilIdle`
-   * also the turn that answers to its result. Rejects, and leaves it suspended, with `TaskNotFound`, `InvalidTaskState`,
-   * `TaskExecutorNotFound` or `InvalidResumeData`.
+   * Answers a call that waits: with `data`, which its tool is executed again with, or with `{ approved, reason? }` where it waits
+   * for approval. The suspended run goes on under its id, from the storage: also after a restart. When other calls of it still
+   * wait it ends with reason `suspended` again; when all are decided, the model is asked again. Of a task in the background it
+   * streams what happens to it: with `untilIdle` also the turn that answers to its result.
+   *
+   * Rejects, and leaves the call as it was, with `RunNotFound` when no such run waits, with `ToolCallNotPending` when it does not
+   * wait for this call, with `InvalidResumeData` when the data is wrong; of tasks also with `TaskNotFound`, `InvalidTaskState` or
+   * `TaskExecutorNotFound`.
    */
-  async resumeStream(data: unknown, options: ResumeStreamOptions): Promise<ModelOutput> {
+  resumeStream(data: unknown, options: ResumeStreamOptions): Promise<ModelOutput> {
+    return this.#decide({ _tag: "Resume", data }, options)
+  }
+
+  /** Approves a call that waits for approval: it is executed, once. Goes on, and rejects, as `resumeStream` does. */
+  approveToolCall(options: ResumeStreamOptions): Promise<ModelOutput> {
+    return this.#decide({ _tag: "Approve" }, options)
+  }
+
+  /**
+   * Declines a call that waits: it is not executed, and the model is told the reason. Goes on, and rejects, as `resumeStream`
+   * does.
+   */
+  async declineToolCall(options: DeclineToolCallOptions): Promise<ModelOutput> {
     // JavaScript may leave them out.
-    const asked: Partial<ResumeStreamOptions> = options ?? {}
-    const { runId, toolCallId, ...rest } = asked
-    const call = { runId: idOf("runId", runId), toolCallId: idOf("toolCallId", toolCallId) }
-    return this.#start(this.#defaultOptions, rest, (merged, observe, control) =>
-      Effect.flatMap(resuming, ({ recordResumed }) =>
-        recordResumed(this.#core, data, { ...toRunOptions(merged), ...call }, observe, control)
-      )
+    const { reason, ...rest } = (options as DeclineToolCallOptions | undefined) ?? {}
+    return this.#decide({ _tag: "Decline", reason }, rest)
+  }
+
+  /**
+   * The runs of this agent that wait for somebody, the oldest first, each with the calls that wait for a decision; with `memory`
+   * those in that thread of that resource.
+   */
+  listSuspendedRuns(options: { readonly memory?: MemoryOptions } = {}): Promise<ReadonlyArray<SuspendedRun>> {
+    return this.#runs.ask(
+      Effect.flatMap(finding, ({ listSuspended }) => listSuspended(this.#core.id, options))
     )
+  }
+
+  async #decide(decision: Decision, options: ResumeStreamOptions): Promise<ModelOutput> {
+    // JavaScript may leave them out.
+    const { runId, toolCallId, ...rest } = (options as ResumeStreamOptions | undefined) ?? {}
+    const call = {
+      ...(runId === undefined ? {} : { runId: idOf("runId", runId) }),
+      ...(toolCallId === undefined ? {} : { toolCallId: idOf("toolCallId", toolCallId) })
+    }
+    const defaults = toRunOptions(this.#defaultOptions)
+    return this.#start(this.#defaultOptions, rest, (merged, observe, control) => {
+      const { tools = [] } = toRunOptions(merged)
+      const options = { ...toRunOptions(given(rest)), tools, ...call }
+      return Effect.flatMap(deciding, ({ recordDecided }) =>
+        recordDecided(this.#core, decision, options, defaults, observe, control)
+      )
+    })
   }
 
   /**

@@ -9,7 +9,8 @@ import type {
   DynamicState,
   MemorySettings,
   RunOptions,
-  StepState
+  StepState,
+  ToolApprovalState
 } from "../agent/RunOptions.js"
 import type { StructuredOutput as CoreStructuredOutput } from "../agent/structuredOutput.js"
 import type { AiSdkModel } from "../model/AiSdk.js"
@@ -120,6 +121,7 @@ export interface StreamOptions<S extends ToolSchema.Source = ToolSchema.Source>
       | "structuredOutput"
       | "inputProcessors"
       | "outputProcessors"
+      | "requireToolApproval"
     >,
     RunCallbacks,
     ProcessorSettings {
@@ -133,18 +135,36 @@ export interface StreamOptions<S extends ToolSchema.Source = ToolSchema.Source>
   readonly untilIdle?: boolean | UntilIdleOptions
   /** Stops the run when any of them says so; `maxSteps` holds beside it. */
   readonly stopWhen?: StopWhen | ReadonlyArray<StopWhen>
+  /**
+   * Whether somebody has to approve calls before they are executed: yes, no, or a function of the call. One that throws or rejects
+   * means yes. What a tool says of itself (`requireApproval`) wins. What it said is stored with the call; where nobody gives the
+   * function again, calls that come after a resumption ask. Default false.
+   */
+  readonly requireToolApproval?: boolean | ((state: ToolApprovalState) => boolean | Promise<boolean>)
   /** Changes the next step: its model, messages, tools and settings. */
   readonly prepareStep?: PrepareStep
   /** Tools of this run beside the agent's; one of the same name takes the agent's place. */
   readonly tools?: ToolsInput
 }
 
-/** What a suspended call is resumed with, and options of the turn that answers to it. @since 0.1.0 @category models */
+/**
+ * Which call is decided, and options of what follows: those that the run had hold still, but for functions and headers, and those
+ * that are given here win.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface ResumeStreamOptions extends StreamOptions {
-  /** The run that made the call. */
-  readonly runId: string
-  /** The call. */
-  readonly toolCallId: string
+  /** The run that made the call. May be left out where it is the only suspended run of the agent in the thread of `memory`. */
+  readonly runId?: string
+  /** The call. May be left out when only one call of the run waits. */
+  readonly toolCallId?: string
+}
+
+/** The same for a call that is declined. @since 0.1.0 @category models */
+export interface DeclineToolCallOptions extends ResumeStreamOptions {
+  /** What the model is told. Default: that the call was not approved. */
+  readonly reason?: string
 }
 
 /**

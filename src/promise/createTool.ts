@@ -7,12 +7,14 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { InvalidConfiguration } from "../protocol/Errors.js"
 import { refuseUnknown } from "../protocol/options.js"
+import type { ApprovalContext, ApprovalPolicy } from "../tool/approval.js"
 import * as Tool from "../tool/Tool.js"
 import type * as ToolSchema from "../tool/ToolSchema.js"
 import { type ToolBackground, toBackground } from "./background.js"
 import { fromPromise } from "./fromPromise.js"
 import { type ToolExecutionContext, toContext } from "./toolContext.js"
 
+export type { ApprovalContext } from "../tool/approval.js"
 export type { ToolExecutionContext, ToolWriter } from "./toolContext.js"
 
 /** What a tool is made of. @since 0.1.0 @category models */
@@ -42,7 +44,17 @@ export interface CreateToolOptions<Input extends ToolSchema.Source, Output exten
   readonly toModelOutput?: (output: ToolSchema.Shown<Output, NoInfer<A>>) => unknown
   /** How its calls run in the background, beside the conversation. Default: they do not. */
   readonly background?: ToolBackground
-  /** What a suspended task must be resumed with. Without it any value goes. */
+  /**
+   * Whether somebody has to approve a call before it is executed: yes, no, or a function of the arguments and the call. One that
+   * throws or rejects means yes. It wins over the run's `requireToolApproval`. A call that has to be approved is stored, and the
+   * run ends with reason `suspended`, see `approveToolCall` of the agent. Default: the run says it.
+   */
+  readonly requireApproval?:
+    | boolean
+    | ((input: ToolSchema.Decoded<Input>, context: ApprovalContext) => boolean | Promise<boolean>)
+  /** What a call may suspend with. Without it any value goes; what JSON cannot hold is made safe. */
+  readonly suspendSchema?: ToolSchema.Source
+  /** What a suspended call must be resumed with. Without it any value goes. */
   readonly resumeSchema?: ToolSchema.Source
 }
 
@@ -53,6 +65,24 @@ export interface PromiseTool {
   /** The tool under the name that it is registered with. */
   readonly named: (name: string) => Tool.Tool
 }
+
+/** What is left when a call is over is stopped. */
+const stopping = <A, E>(
+  make: (whenOver: (stop: () => void) => void) => Effect.Effect<A, E>
+): Effect.Effect<A, E> =>
+  Effect.suspend(() => {
+    const stops: Array<() => void> = []
+    return Effect.ensuring(
+      make(stop => stops.push(stop)),
+      Effect.sync(() => stops.forEach(stop => stop()))
+    )
+  })
+
+/** What is no policy is refused by the core. */
+const toPolicy = <Input>(
+  policy: boolean | ((input: Input, context: ApprovalContext) => boolean | Promise<boolean>)
+): boolean | ApprovalPolicy<Input> =>
+  typeof policy === "function" ? (input, context) => fromPromise(() => policy(input, context)) : policy
 
 /** What is wrong with a tool, in the names of the facade's options. */
 const inFacadeWords = <A>(name: string, make: () => A): A => {
@@ -65,6 +95,7 @@ const inFacadeWords = <A>(name: string, make: () => A): A => {
         .replaceAll(`${name}.input`, "inputSchema")
         .replaceAll(`${name}.success`, "outputSchema")
         .replaceAll(`${name}.resume`, "resumeSchema")
+        .replaceAll(`${name}.suspend`, "suspendSchema")
     const field = cause.field === "name" ? "id" : translate(cause.field)
     throw new InvalidConfiguration({ field, message: translate(cause.message) })
   }
@@ -79,6 +110,8 @@ const toolFields = [
   "timeout",
   "toModelOutput",
   "background",
+  "requireApproval",
+  "suspendSchema",
   "resumeSchema"
 ] as const satisfies ReadonlyArray<keyof CreateToolOptions<ToolSchema.Source, ToolSchema.Source, unknown>>
 
@@ -103,7 +136,9 @@ export const createTool = <
     id,
     inputSchema,
     outputSchema,
+    requireApproval,
     resumeSchema,
+    suspendSchema,
     timeout,
     toModelOutput
   } = options
@@ -122,6 +157,8 @@ export const createTool = <
         ...(outputSchema === undefined ? {} : { success: outputSchema }),
         ...(timeout === undefined ? {} : { timeout }),
         ...(background === undefined ? {} : { background: toBackground(background) }),
+        ...(requireApproval === undefined ? {} : { requireApproval: toPolicy(requireApproval) }),
+        ...(suspendSchema === undefined ? {} : { suspend: suspendSchema }),
         ...(resumeSchema === undefined ? {} : { resume: resumeSchema }),
         ...(toModelOutput === undefined
           ? {}
@@ -131,7 +168,11 @@ export const createTool = <
           : {
               execute: (input, context) =>
                 Effect.flatMap(Effect.runtime(), runtime =>
-                  fromPromise(() => execute(input, toContext(context, runtime)))
+                  suspendSchema === undefined
+                    ? fromPromise(() => execute(input, toContext(context, runtime)))
+                    : stopping(whenOver =>
+                        fromPromise(() => execute(input, toContext(context, runtime, whenOver)))
+                      )
                 )
             })
       })

@@ -1,5 +1,6 @@
 /** What a tool of plain TypeScript knows of the call it serves. */
-import type * as Effect from "effect/Effect"
+import * as Cause from "effect/Cause"
+import * as Exit from "effect/Exit"
 import * as FiberId from "effect/FiberId"
 import * as Runtime from "effect/Runtime"
 import type { Message } from "../protocol/Message.js"
@@ -31,13 +32,17 @@ export interface ToolExecutionContext {
     readonly threadId: string | undefined
     readonly resourceId: string | undefined
     /**
-     * Lays the task aside until somebody resumes it: it is stored with `data`, its slot is free, and time does not run. What
-     * the tool returns, throws or writes after that is ignored: when the task is resumed, the tool is executed again from its
-     * start, with `resumeData`. `undefined` when the call does not run in the background.
+     * Lays the call aside until somebody resumes it: it is stored with `data`, and time does not run. What the tool returns,
+     * throws or writes after that is ignored: when the call is resumed, the tool is executed again from its start, with
+     * `resumeData` and `suspendData`. Of a task in the background the slot is free meanwhile; any other call ends its run with
+     * reason `suspended`, when the calls beside it are done. Rejects with `InvalidSuspendData` when `data` does not match the
+     * tool's `suspendSchema`; the call goes on then.
      */
-    readonly suspend: ((data?: unknown) => Promise<void>) | undefined
-    /** What the task was resumed with; `undefined` in its first run. */
+    readonly suspend: (data?: unknown) => Promise<void>
+    /** What the call was resumed with; `undefined` in its first run. */
     readonly resumeData: unknown
+    /** What it had suspended with when it was resumed; `undefined` in its first run. */
+    readonly suspendData: unknown
   }
   readonly runId: string
   /** The task that the call is, when it runs in the background. */
@@ -52,19 +57,37 @@ export interface ToolExecutionContext {
   readonly writer: ToolWriter
 }
 
-type Run = (effect: Effect.Effect<never>) => void
-
-/** To suspend happens as soon as it is started; nothing comes of it, and nobody waits for it. */
-const suspender = (context: ToolContext, run: Run): ToolExecutionContext["agent"]["suspend"] => {
-  if (context.taskId === undefined) return undefined
-  return async data => run(context.suspend(data))
-}
+/**
+ * Nothing comes of it but that the call is laid aside, and nobody waits for that; what is wrong with the data is thrown. Where a
+ * schema looks at the data, `whenOver` is told what is to be stopped when the call is over.
+ */
+const suspender =
+  (
+    context: ToolContext,
+    runtime: Runtime.Runtime<never>,
+    whenOver: ((stop: () => void) => void) | undefined
+  ): ToolExecutionContext["agent"]["suspend"] =>
+  data =>
+    new Promise((resolve, reject) => {
+      const fiber = Runtime.runFork(runtime)(context.suspend(data))
+      fiber.addObserver(exit => {
+        if (Exit.isFailure(exit) && !Cause.isInterruptedOnly(exit.cause)) reject(Cause.squash(exit.cause))
+        else resolve()
+      })
+      const stop = () => fiber.unsafeInterruptAsFork(FiberId.none)
+      // Laid aside at once, unless a schema takes its time.
+      if (whenOver === undefined) stop()
+      else whenOver(stop)
+    })
 
 /** The context of a call, in the words of plain TypeScript. */
-export const toContext = (context: ToolContext, runtime: Runtime.Runtime<never>): ToolExecutionContext => {
+export const toContext = (
+  context: ToolContext,
+  runtime: Runtime.Runtime<never>,
+  whenOver?: (stop: () => void) => void
+): ToolExecutionContext => {
   const { agentId, messages, requestContext, resourceId, resumeData, runId, taskId, threadId, toolCallId } =
     context
-  const run: Run = effect => Runtime.runFork(runtime)(effect).unsafeInterruptAsFork(FiberId.none)
   return {
     agent: {
       agentId,
@@ -72,8 +95,9 @@ export const toContext = (context: ToolContext, runtime: Runtime.Runtime<never>)
       messages,
       threadId,
       resourceId,
-      suspend: suspender(context, run),
-      resumeData
+      suspend: suspender(context, runtime, whenOver),
+      resumeData,
+      suspendData: context.suspendData
     },
     runId,
     taskId,

@@ -157,6 +157,7 @@ export const toRunOptions = (options: StreamOptions): RunOptions<ReadonlyArray<T
     inputProcessors,
     outputProcessors,
     prepareStep,
+    requireToolApproval,
     stopWhen,
     structuredOutput,
     tools,
@@ -170,6 +171,14 @@ export const toRunOptions = (options: StreamOptions): RunOptions<ReadonlyArray<T
     ...(stopWhen === undefined ? {} : { stopWhen: conditions.map(toStopCondition) }),
     ...(prepareStep === undefined ? {} : { prepareStep: toPrepareStep(prepareStep) }),
     ...(structuredOutput === undefined ? {} : { structuredOutput: toStructuredOutput(structuredOutput) }),
+    ...(requireToolApproval === undefined
+      ? {}
+      : {
+          requireToolApproval:
+            typeof requireToolApproval === "function"
+              ? state => fromPromise(() => requireToolApproval(state))
+              : requireToolApproval
+        }),
     ...(untilIdle === undefined ? {} : { untilIdle: toUntilIdle(untilIdle) }),
     ...toProcessors({ inputProcessors, outputProcessors }),
     tools: toTools(tools)

@@ -133,6 +133,38 @@ export class RunSuspended extends tagged("RunSuspended")<{
   readonly message: string
 }> {}
 
+/**
+ * No run of this id waits for anybody: it never was, is over, or is not this agent's, or not of this thread and resource: these
+ * look the same, so that nobody learns which runs others have. `runId` is `undefined` when a thread was asked for instead.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class RunNotFound extends tagged("RunNotFound")<{
+  readonly runId: string | undefined
+  readonly message: string
+}> {}
+
+/**
+ * The run waits, but not for this call: it was decided already, or never waited. `pending` names the calls that do. Nothing was
+ * executed, and nothing is decided.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class ToolCallNotPending extends tagged("ToolCallNotPending")<{
+  readonly runId: string
+  readonly toolCallId: string | undefined
+  readonly pending: ReadonlyArray<string>
+  readonly message: string
+}> {}
+
+/** What a tool suspended with does not match its suspend schema. Told to the model; the run goes on. @since 0.1.0 @category errors */
+export class InvalidSuspendData extends tagged("InvalidSuspendData")<{
+  readonly toolName: string
+  readonly message: string
+}> {}
+
 /** What is wrong with a structured value, and where: keys and places from its root. @since 0.1.0 @category models */
 export interface StructuredOutputIssue {
   readonly path: ReadonlyArray<PropertyKey>
@@ -285,7 +317,7 @@ export class TaskExecutorNotFound extends tagged("TaskExecutorNotFound")<{
   readonly message: string
 }> {}
 
-/** What a task was resumed with does not match the tool's resume schema. The task stays suspended. @since 0.1.0 @category errors */
+/** What a call was resumed with does not match the tool's resume schema. The call stays suspended. @since 0.1.0 @category errors */
 export class InvalidResumeData extends tagged("InvalidResumeData")<{
   readonly toolName: string
   readonly message: string

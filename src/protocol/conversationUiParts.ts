@@ -20,7 +20,14 @@ const outcomeFields = (output: Message.ToolResultOutput | undefined): UiPart => 
   }
 }
 
-const uiTool = (call: Message.ToolCallPart, result: Message.ToolResultPart | undefined): UiPart => ({
+/** A call that waits for somebody has no output yet, whatever the model is told of it. */
+const told = (result: Message.ToolResultPart | undefined): Message.ToolResultPart | undefined =>
+  result?.providerOptions?.["eddy"]?.["waitsFor"] === undefined ? result : undefined
+
+const uiTool = (call: Message.ToolCallPart, outcome: Message.ToolResultPart | undefined): UiPart =>
+  uiCall(call, told(outcome))
+
+const uiCall = (call: Message.ToolCallPart, result: Message.ToolResultPart | undefined): UiPart => ({
   type: `tool-${call.toolName}`,
   toolCallId: call.toolCallId,
   ...outcomeFields(result?.output),

@@ -6,13 +6,15 @@
  */
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type { ToolDefinition } from "../model/ModelPort.js"
+import type { JsonSchema, ToolDefinition } from "../model/ModelPort.js"
 import {
   InvalidConfiguration,
   InvalidResumeData,
+  InvalidSuspendData,
   InvalidToolArguments,
   InvalidToolOutput
 } from "../protocol/Errors.js"
+import { type Approval, type ApprovalPolicy, approvalOf } from "./approval.js"
 import { type BackgroundOptions, type BackgroundSettings, backgroundOf, milliseconds } from "./background.js"
 import type { ToolContext } from "./ToolContext.js"
 import * as ToolSchema from "./ToolSchema.js"
@@ -42,8 +44,12 @@ export interface Tool<out Name extends string = string, out R = never> {
   readonly call: ((args: unknown, context: ToolContext) => Effect.Effect<unknown, unknown, R>) | undefined
   /** Checks arguments as `call` does, and executes nothing. */
   readonly check: (args: unknown) => Effect.Effect<void, InvalidToolArguments>
-  /** Checks and reads what a suspended call is resumed with. */
-  readonly readResumeData: (data: unknown) => Effect.Effect<unknown, InvalidResumeData>
+  /** Whether somebody has to approve a call before it is executed; `undefined`: the run says it. */
+  readonly requireApproval: Approval | undefined
+  /** Checks and reads what a suspended call is resumed with. `suspendData`: what it was suspended with. */
+  readonly readResumeData: (data: unknown, suspendData?: unknown) => Effect.Effect<unknown, InvalidResumeData>
+  /** What a suspended call must be resumed with, as JSON Schema; `undefined`: anything. */
+  readonly resumeSchema: (() => JsonSchema) | undefined
   /** Milliseconds that a call may take; `undefined`: any time. In the background `background` says it. */
   readonly timeout: number | undefined
   /** How it runs in the background; `undefined`: only when the agent says so. */
@@ -74,6 +80,11 @@ export type Requirements<T> = T extends Tool<string, infer R> ? R : never
  *   `ToolTimedOut`. Default: any time.
  * - `toModelOutput`: what the model is told of an output, in place of what the stream shows.
  * - `background`: how it runs in the background, beside the conversation. Default: it does not.
+ * - `requireApproval`: whether somebody has to approve a call before it is executed: yes, no, or a function of the arguments
+ *   and the call. One that fails, throws or dies means yes. It wins over the run's `requireToolApproval`. A call that has to be
+ *   approved is stored, and the run ends with reason `suspended`, see `Agent.approveToolCall`. Default: the run says it.
+ * - `suspend`: what a call may suspend with, as a schema. What does not match fails the call with `InvalidSuspendData`.
+ *   Without it any value goes; what JSON cannot hold is made safe.
  * - `resume`: what a suspended call must be resumed with, as a schema. Without it any value goes.
  *
  * @since 0.1.0
@@ -89,6 +100,8 @@ export interface Options<Input extends ToolSchema.Source, Success extends ToolSc
     output: ToolSchema.Shown<Success, NoInfer<A>>
   ) => unknown | Effect.Effect<unknown, unknown>
   readonly background?: BackgroundOptions
+  readonly requireApproval?: boolean | ApprovalPolicy<ToolSchema.Decoded<Input>>
+  readonly suspend?: ToolSchema.Source
   readonly resume?: ToolSchema.Source
 }
 
@@ -119,6 +132,29 @@ const makeReadResumeData =
               message: `Tool "${name}" cannot be resumed with this: ${message}`
             })
         )
+
+/** A context whose `suspend` checks first. What does not match dies: `suspend` does not come back. */
+const checkingSuspension =
+  (name: string, suspend: ToolSchema.ToolSchema<unknown>) =>
+  (context: ToolContext): ToolContext => ({
+    ...context,
+    // A signal is made when it is asked for, and not by a copy.
+    get abortSignal() {
+      return context.abortSignal
+    },
+    suspend: data =>
+      Effect.flatMap(
+        Effect.mapError(
+          suspend.encode(data),
+          ({ message }) =>
+            new InvalidSuspendData({
+              toolName: name,
+              message: `Tool "${name}" cannot suspend with this: ${message}`
+            })
+        ),
+        context.suspend
+      ).pipe(Effect.orDie)
+  })
 
 const makeCall = <A, E, R>(
   name: string,
@@ -179,14 +215,24 @@ export const make = <
   const input = ToolSchema.input(options.input, `${name}.input`)
   const success =
     options.success === undefined ? undefined : ToolSchema.output(options.success, `${name}.success`)
-  const { background, description, execute, resume, timeout, toModelOutput } = options
+  const { background, description, execute, requireApproval, resume, suspend, timeout, toModelOutput } =
+    options
   if (background?.enabled === true && execute === undefined) {
     throw new InvalidConfiguration({
       field: "background.enabled",
       message: `Tool "${name}" is executed by the client, which no background task can do. Give it \`execute\`, or leave \`background\` out.`
     })
   }
+  if (requireApproval !== undefined && requireApproval !== false && execute === undefined) {
+    throw new InvalidConfiguration({
+      field: "requireApproval",
+      message: `Tool "${name}" is executed by the client, which asks by itself. Give it \`execute\`, or leave \`requireApproval\` out.`
+    })
+  }
   const read = makeRead(name, input)
+  const resumed = resume === undefined ? undefined : ToolSchema.output(resume, `${name}.resume`)
+  const suspended = suspend === undefined ? undefined : ToolSchema.output(suspend, `${name}.suspend`)
+  const checking = suspended === undefined ? undefined : checkingSuspension(name, suspended)
   return {
     [TypeId]: TypeId,
     name,
@@ -195,12 +241,19 @@ export const make = <
       ...(description === undefined ? {} : { description }),
       inputSchema: input.jsonSchema
     },
-    call: execute === undefined ? undefined : makeCall(name, read, success, execute),
+    call:
+      execute === undefined
+        ? undefined
+        : makeCall(
+            name,
+            read,
+            success,
+            checking === undefined ? execute : (decoded, context) => execute(decoded, checking(context))
+          ),
     check: args => Effect.asVoid(read(args)),
-    readResumeData: makeReadResumeData(
-      name,
-      resume === undefined ? undefined : ToolSchema.output(resume, `${name}.resume`)
-    ),
+    requireApproval: approvalOf(requireApproval, read),
+    readResumeData: makeReadResumeData(name, resumed),
+    resumeSchema: resumed === undefined ? undefined : () => resumed.jsonSchema,
     timeout: timeout === undefined ? undefined : milliseconds("timeout", timeout),
     background: background === undefined ? undefined : backgroundOf(background),
     aliases: [],

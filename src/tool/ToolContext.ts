@@ -41,10 +41,13 @@ export interface ToolContext {
   readonly taskId: string | undefined
   /** What the call was resumed with, after it had suspended; `undefined` in its first run. */
   readonly resumeData: unknown
+  /** What the call had suspended with, in its JSON form, when it was resumed; `undefined` in its first run. */
+  readonly suspendData: unknown
   /**
-   * Lays the call aside until somebody resumes it: it is stored with `data`, its slot is free, and time does not run. Does not
-   * come back: when it is resumed, the tool is executed again from its start, with `resumeData`. Only calls in the background
-   * can be suspended; any other dies.
+   * Lays the call aside until somebody resumes it: it is stored with `data`, and time does not run. Does not come back: when it
+   * is resumed, the tool is executed again from its start, with `resumeData` and `suspendData`. Of a call in the background the
+   * slot is free meanwhile; any other ends its run with reason `suspended` when the calls beside it are done, see
+   * `Agent.resumeStream`. Where no `RunStore` keeps such runs, the run fails with `InvalidConfiguration`.
    */
   readonly suspend: (data?: unknown) => Effect.Effect<never>
   /**

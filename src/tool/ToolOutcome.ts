@@ -14,7 +14,7 @@ import { isErrorValue } from "./Tool.js"
 
 /** The outcome of one call. @since 0.1.0 @category models */
 export interface ToolOutcome {
-  readonly chunk: ToolResult | Of<"tool-error">
+  readonly chunk: ToolResult | Of<"tool-error"> | Of<"tool-output-denied">
   readonly part: ToolResultPart
 }
 
@@ -118,6 +118,26 @@ export const failed = (call: ToolCall, cause: unknown): ToolOutcome => {
       payload: { ...identity(call), error }
     },
     part: toPart(call, { type: "error-text", value: message })
+  }
+}
+
+/** A call that somebody refused: nothing was executed, and the model is told why. @since 0.1.0 @category constructors */
+export const denied = (call: ToolCall, reason: string | undefined): ToolOutcome => {
+  const said = reason === undefined || reason === "" ? undefined : messageOf(reason)
+  return {
+    chunk: {
+      type: "tool-output-denied",
+      runId: call.runId,
+      from: call.from,
+      payload: {
+        ...identity(call),
+        approval: { approved: false, ...(said === undefined ? {} : { reason: said }) }
+      }
+    },
+    part: toPart(call, {
+      type: "error-text",
+      value: said ?? `The call of "${call.payload.toolName}" was not approved: it was not executed.`
+    })
   }
 }
 

@@ -134,6 +134,7 @@ class Attempt<R> {
   private get caller(): CallerInfo {
     const { run } = this
     return {
+      call: undefined,
       depth: run.caller.depth + 1,
       maxDepth: run.caller.maxDepth,
       signal: this.signal.get,

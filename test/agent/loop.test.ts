@@ -115,6 +115,7 @@ describe("tools of a step", () => {
           messages: [Message.system("Look."), Message.user("go")],
           taskId: undefined,
           resumeData: undefined,
+          suspendData: undefined,
           isAborted: false
         }
       ])

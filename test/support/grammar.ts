@@ -54,7 +54,19 @@ class Checker {
   private readonly inputs = new Map<string, Input>()
   private readonly calls = new Map<string, Call>()
 
-  constructor(private readonly runId: string | undefined) {}
+  /** Calls of the run that waited before it was resumed, as this leg tells them. */
+  private readonly waiting = new Set<string>()
+  /** Those that were decided in this leg. */
+  private readonly decided = new Set<string>()
+  /** Calls that the end of the run says wait for somebody. */
+  private readonly suspended = new Set<string>()
+
+  constructor(
+    private readonly runId: string | undefined,
+    waiting: Iterable<string>
+  ) {
+    for (const id of waiting) this.waiting.add(id)
+  }
 
   private fault(what: string): void {
     this.violations.push(`[${this.index}] ${what}`)
@@ -96,7 +108,10 @@ class Checker {
       case "tripwire":
       case "tool-call-approval":
       case "tool-call-suspended":
-        return this.runEnds(chunk.type)
+        return this.runEnds(
+          chunk.type,
+          "toolCallId" in chunk.payload ? String(chunk.payload.toolCallId) : undefined
+        )
       case "goal":
         return this.judged(chunk.payload)
       case "text-start":
@@ -202,6 +217,14 @@ class Checker {
   private outcome(id: string, what: string, isProviderExecuted: boolean) {
     if (!this.isStepOpen) this.fault(`${what} outside a step`)
     if (!isProviderExecuted) this.hasOutcome = true
+    if (this.waiting.has(id) && !this.calls.has(id)) {
+      // The first step of a leg holds the outcome of the call that was decided.
+      if (this.steps > 1) this.fault(`${what} of "${id}" behind the step that it belongs to`)
+      this.waiting.delete(id)
+      this.calls.set(id, { isProviderExecuted: false, step: this.steps, outcomes: 1 })
+      this.decided.add(id)
+      return
+    }
     const call = this.calls.get(id)
     if (call === undefined) return this.fault(`${what} without a call, "${id}"`)
     call.outcomes++
@@ -231,6 +254,7 @@ class Checker {
 
   private written(id: string): void {
     if (!this.isStepOpen) this.fault("tool-output outside a step")
+    if (this.waiting.has(id)) return
     const call = this.calls.get(id)
     if (call === undefined) this.fault(`tool-output without a call, "${id}"`)
     else if (call.outcomes > 0) this.fault(`tool-output after the outcome of "${id}"`)
@@ -256,8 +280,10 @@ class Checker {
         this.fault(`step-finish, and the input "${id}" never became a call`)
     }
     this.isLeftToClient = payload.stepResult.stoppedBy === "client-tool"
-    if (!this.isLeftToClient) this.allAnswered("step-finish")
-    const called = [...this.calls].filter(([, { step }]) => step === this.steps).map(([id]) => id)
+    this.open = this.isLeftToClient ? [] : this.unanswered()
+    const called = [...this.calls]
+      .filter(([id, { step }]) => step === this.steps && !this.decided.has(id))
+      .map(([id]) => id)
     const listed = payload.output.toolCalls.map(call => call.toolCallId)
     if (!isRejected && called.join() !== listed.join()) {
       this.fault(`step-finish lists the calls [${listed.join()}], the step made [${called.join()}]`)
@@ -272,6 +298,15 @@ class Checker {
     this.isStepOpen = false
   }
 
+  /** Calls of the last step without an outcome: the run must say that they wait. */
+  private open: ReadonlyArray<string> = []
+
+  private unanswered(): ReadonlyArray<string> {
+    return [...this.calls].flatMap(([id, { isProviderExecuted, outcomes }]) =>
+      !isProviderExecuted && outcomes === 0 ? [id] : []
+    )
+  }
+
   /** Calls that this side answers; what a provider owes it may tell in a later answer. */
   private allAnswered(what: string): void {
     for (const [id, { isProviderExecuted, outcomes }] of this.calls) {
@@ -279,10 +314,30 @@ class Checker {
     }
   }
 
-  private runEnds(type: EndType): void {
+  private runEnds(type: EndType, toolCallId: string | undefined): void {
     this.nothingOpen(type)
     if (!isSuspension(type)) this.allAnswered(type)
+    else if (toolCallId !== undefined) this.waits(toolCallId)
     this.end = type
+  }
+
+  private waits(id: string): void {
+    if (this.isStepOpen) this.fault(`"${id}" waits inside a step`)
+    if (this.suspended.has(id)) this.fault(`"${id}" waits twice`)
+    this.suspended.add(id)
+    // Of a call of an agent below, the first of the ids is that of the call here.
+    const own = this.calls.has(id) || this.waiting.has(id) ? id : (id.split("/")[0] ?? id)
+    const call = this.calls.get(own)
+    if (call === undefined && !this.waiting.has(own)) this.fault(`"${id}" waits, and was not called`)
+    if (call !== undefined && call.outcomes > 0) this.fault(`"${id}" waits, and has its outcome`)
+  }
+
+  /** What has no outcome waits, and the run says so. */
+  private allWait(): void {
+    for (const id of this.open) {
+      const isTold = [...this.suspended].some(told => told === id || told.startsWith(`${id}/`))
+      if (!isTold) this.fault(`the call "${id}" has no outcome, and does not wait`)
+    }
   }
 
   private finish({ payload }: Chunk.Of<"finish">): void {
@@ -292,6 +347,9 @@ class Checker {
     if (this.isRejected && this.isContinued === false && reason !== "tripwire") {
       this.fault(`finish says "${reason}" after a step that was rejected for good`)
     }
+    this.allWait()
+    // What is left of a leg may be decided elsewhere: then there is nothing to tell.
+    if (this.end === undefined && reason === "suspended" && this.decided.size > 0) return
     if (this.end !== undefined) {
       if (reason !== endReasons[this.end]) this.fault(`finish says "${reason}" after ${this.end}`)
       return
@@ -309,15 +367,21 @@ class Checker {
   }
 }
 
-/** What is wrong with the chunks of one run, each with its place; empty when they are in order. */
-export const violationsOf = (chunks: ReadonlyArray<Chunk.Chunk>): ReadonlyArray<string> => {
-  const checker = new Checker(chunks[0]?.runId)
+/**
+ * What is wrong with the chunks of one run, each with its place; empty when they are in order. Of a leg of a run that was
+ * suspended, `waiting` names the calls that waited.
+ */
+export const violationsOf = (
+  chunks: ReadonlyArray<Chunk.Chunk>,
+  waiting: Iterable<string> = []
+): ReadonlyArray<string> => {
+  const checker = new Checker(chunks[0]?.runId, waiting)
   for (const chunk of chunks) checker.take(chunk)
   checker.close()
   return checker.violations
 }
 
 /** The chunks of one run are in order. */
-export const expectGrammar = (chunks: ReadonlyArray<Chunk.Chunk>): void => {
-  expect(violationsOf(chunks)).toStrictEqual([])
+export const expectGrammar = (chunks: ReadonlyArray<Chunk.Chunk>, waiting: Iterable<string> = []): void => {
+  expect(violationsOf(chunks, waiting)).toStrictEqual([])
 }

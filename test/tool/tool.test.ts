@@ -20,6 +20,7 @@ const context: ToolContext = {
   abortSignal: new AbortController().signal,
   taskId: undefined,
   resumeData: undefined,
+  suspendData: undefined,
   suspend: () => Effect.never,
   write: () => Effect.void,
   writeData: () => Effect.void

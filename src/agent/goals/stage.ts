@@ -54,7 +54,7 @@ export const tellJudgement = <R>(run: Run<R>, judgement: Judgement | undefined):
   if (judgement === undefined) return false
   run.emit(judgement.chunk)
   if (run.goal === undefined || judgement.objective.status !== "active") return false
-  run.goal.judgedSteps = run.fold.finishedSteps.length + 1
+  run.goal.judgedSteps = run.suspension.earlier.steps + run.fold.finishedSteps.length + 1
   tell(run, judgement.note, run.added.length)
   return true
 }

@@ -8,6 +8,7 @@ import type { AgentError, RunAborted } from "../../protocol/Errors.js"
 import type { FinishReason } from "../../protocol/FinishReason.js"
 import type { Message } from "../../protocol/Message.js"
 import * as Usage from "../../protocol/tokens.js"
+import type { Suspension } from "../suspension/snapshot.js"
 import { nestedUsage, type Run } from "./run.js"
 
 type StepResult = Of<"finish">["payload"]["stepResult"]
@@ -17,7 +18,7 @@ export type StoppedBy = NonNullable<StepResult["stoppedBy"]>
 
 /** The one cause that a run ends with. */
 export type RunEnd =
-  | { readonly _tag: "Success"; readonly result: StepResult; readonly answer: Answer }
+  | { readonly _tag: "Success"; readonly result: StepResult; readonly answer: Answer | undefined }
   | { readonly _tag: "Failure"; readonly error: AgentError; readonly answer: Answer | undefined }
   | {
       readonly _tag: "Aborted"
@@ -28,10 +29,11 @@ export type RunEnd =
   /** A processor stopped it. What the step said is in no value, and in no thread. */
   | { readonly _tag: "Tripwire"; readonly tripwire: Tripwire; readonly answer: Answer | undefined }
   /** It waits for somebody to decide about calls. */
-  | { readonly _tag: "Suspended"; readonly suspensions: ReadonlyArray<Suspension>; readonly answer: Answer }
-
-/** A call that waits for somebody. */
-export type Suspension = Of<"tool-call-approval"> | Of<"tool-call-suspended">
+  | {
+      readonly _tag: "Suspended"
+      readonly suspensions: ReadonlyArray<Suspension>
+      readonly answer: Answer | undefined
+    }
 
 /**
  * The reason of a step, from what the answer holds. Calls that this side answers make it `tool-calls`, whatever the
@@ -65,6 +67,28 @@ export const stepResult = (
 /** Of a step: its model, and the agents that its tools have run. */
 const usageOf = <R>(run: Run<R>, answer: Answer): Usage.Usage => Usage.combine(answer.usage, nestedUsage(run))
 
+/** Of the steps that have finished, also of those before the run was suspended. */
+const usageBefore = <R>({ fold, suspension }: Run<R>): Usage.Usage =>
+  Usage.combine(suspension.earlier.usage, fold.usageSoFar)
+
+/** The same, with an answer whose step has yet to finish. */
+export const usageWith = <R>(run: Run<R>, answer: Answer): Usage.Usage =>
+  Usage.combine(usageBefore(run), usageOf(run, answer))
+
+/** The step in which a decision about a call was carried out: no model was asked. */
+export const decidedStep = <R>(run: Run<R>, result: StepResult): Of<"step-finish"> => ({
+  type: "step-finish",
+  runId: run.runId,
+  from: "AGENT",
+  payload: {
+    messageId: run.messageId,
+    stepResult: result,
+    output: { text: "", toolCalls: [], usage: nestedUsage(run) },
+    metadata: metadataOf(run),
+    totalUsage: Usage.combine(usageBefore(run), nestedUsage(run))
+  }
+})
+
 const truncation = (isTruncated: boolean) => (isTruncated ? { isTruncated } : {})
 
 const metadataOf = <R>(run: Run<R>) => ({ provider: run.model.provider, modelId: run.model.modelId })
@@ -84,7 +108,7 @@ export const stepFinish = <R>(run: Run<R>, answer: Answer, result: StepResult): 
       ...truncation(answer.isTruncated)
     },
     metadata: metadataOf(run),
-    totalUsage: Usage.combine(run.fold.usageSoFar, usageOf(run, answer)),
+    totalUsage: Usage.combine(usageBefore(run), usageOf(run, answer)),
     response: answer.response,
     ...(answer.providerMetadata === undefined ? {} : { providerMetadata: answer.providerMetadata })
   }
@@ -158,11 +182,18 @@ export const runFinish = <R>(run: Run<R>, end: RunEnd): ReadonlyArray<Chunk> => 
   const said = run.fold.snapshot()
   const cutOff = end._tag === "Failure" || end._tag === "Aborted" ? end.answer : undefined
   // What a processor stopped was paid for all the same.
-  const used = end._tag === "Tripwire" ? end.answer : cutOff
+  const paid = end._tag === "Tripwire" ? end.answer : cutOff
   // Of a run that was cut off nobody tells the results that a provider still owes.
   const added = end._tag === "Success" ? run.added : settle(run.added)
   const metadata = end._tag === "Success" ? run.processors?.uiMetadata : undefined
-  const all = [...run.input.filter(message => message.role !== "system"), ...added]
+  const before = run.input.filter(message => message.role !== "system")
+  // Outcomes of calls that were made before the run was suspended belong to these.
+  const all =
+    run.suspension.leg === undefined || end._tag === "Success"
+      ? [...before, ...added]
+      : settle([...before, ...run.added])
+  const used = Usage.combine(said.usage, Usage.combine(paid?.usage ?? Usage.empty, nestedUsage(run)))
+  if (run.suspension.leg !== undefined) run.used = used
   const finish: Of<"finish"> = {
     type: "finish",
     runId: run.runId,
@@ -170,7 +201,7 @@ export const runFinish = <R>(run: Run<R>, end: RunEnd): ReadonlyArray<Chunk> => 
     payload: {
       stepResult: endResult(end),
       output: {
-        usage: Usage.combine(said.usage, Usage.combine(used?.usage ?? Usage.empty, nestedUsage(run))),
+        usage: Usage.combine(run.suspension.earlier.usage, used),
         text: cutOff === undefined ? said.text : said.text + cutOff.text,
         ...truncation(said.isTruncated === true || cutOff?.isTruncated === true),
         ...(end._tag === "Success" ? run.structuring?.fields() : undefined)

@@ -3,15 +3,20 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Resolution } from "../../background/resolution.js"
 import type { AnsweredCall } from "../../model/Answer.js"
-import { InvalidToolArguments, ToolCallCutOff, ToolNotFound, ToolTimedOut } from "../../protocol/Errors.js"
+import { InvalidToolArguments } from "../../protocol/Errors.js"
 import type { Message, ToolMessage } from "../../protocol/Message.js"
+import { toJson } from "../../protocol/safeJson.js"
 import type { Tool } from "../../tool/Tool.js"
-import type { DataPart, ToolContext } from "../../tool/ToolContext.js"
 import * as ToolOutcome from "../../tool/ToolOutcome.js"
 import { Caller, type CallerInfo } from "../caller.js"
+import type { Decided } from "../suspension/runSuspension.js"
+import { type SavedCall, type WaitsFor, waitingPart } from "../suspension/snapshot.js"
 import { acknowledged, dispatch } from "../tasks/dispatching.js"
 import type { RunTasks } from "../tasks/runTasks.js"
 import { withTold } from "../tasks/told.js"
+import { approvalGate, beside, forApproval, nowhere, waitsFor } from "./approving.js"
+import { contextOf, type Resumed } from "./callContext.js"
+import { notFound, timedOut } from "./callFailures.js"
 import { fork, type Run } from "./run.js"
 
 type Execute<R> = NonNullable<Tool<string, R>["call"]>
@@ -23,6 +28,17 @@ interface Queued<R> {
   readonly execute: Execute<R>
   /** Where it runs; `undefined`: here. */
   readonly resolution: Resolution | undefined
+  /** Whether somebody has to approve it first; `undefined`: nobody has. */
+  readonly gate?: Effect.Effect<boolean, InvalidToolArguments> | undefined
+  /** What it was laid aside with, and what it was resumed with. */
+  readonly resumed?: Resumed | undefined
+}
+
+/** A decision about a call, and what it needs. */
+export interface DecidedCall<R> {
+  readonly decided: Decided
+  readonly tool: Tool<string, R> | undefined
+  readonly suspendData: unknown
 }
 
 export class Execution<R> {
@@ -31,6 +47,8 @@ export class Execution<R> {
   private readonly waiting: Array<Queued<R>> = []
   private readonly running = new Set<AnsweredCall>()
   private readonly outcomes = new Map<AnsweredCall, ToolOutcome.ToolOutcome>()
+  /** Calls that wait for somebody. */
+  private pending: Map<AnsweredCall, WaitsFor> | undefined
   private clientCalls = 0
 
   constructor(
@@ -38,7 +56,9 @@ export class Execution<R> {
     calls: ReadonlyArray<AnsweredCall>,
     /** The prompt that the model answered with these calls. */
     private readonly messages: ReadonlyArray<Message>,
-    private readonly tools: ReadonlyMap<string, Tool<string, R>>
+    private readonly tools: ReadonlyMap<string, Tool<string, R>>,
+    /** Tells an outcome. */
+    private readonly tell: (chunk: ToolOutcome.ToolOutcome["chunk"]) => void = run.emit
   ) {
     this.calls = calls.filter(call => !call.isProviderExecuted)
   }
@@ -57,8 +77,25 @@ export class Execution<R> {
         this.clientCalls++
       } else {
         const resolution = this.run.tasks?.resolve(tool, call.aside)
-        this.waiting.push({ call, tool, execute: tool.call, resolution })
+        const gate = approvalGate(this.run, tool, call, this.messages)
+        this.waiting.push({ call, tool, execute: tool.call, resolution, gate })
       }
+    }
+  }
+
+  /** Carries out what was decided about a call that was laid aside. */
+  decide(call: AnsweredCall, { decided, suspendData, tool }: DecidedCall<R>): void {
+    if (decided._tag === "Declined" || tool?.call === undefined) {
+      this.settle(
+        call,
+        ToolOutcome.denied(call.chunk, decided._tag === "Declined" ? decided.reason : undefined)
+      )
+    } else if (decided._tag === "Approved") {
+      const resolution = this.run.tasks?.resolve(tool, call.aside)
+      this.waiting.push({ call, tool, execute: tool.call, resolution })
+    } else {
+      const resumed = { resumeData: decided.data, suspendData }
+      this.waiting.push({ call, tool, execute: tool.call, resolution: undefined, resumed })
     }
   }
 
@@ -69,10 +106,47 @@ export class Execution<R> {
     while (control.halted === undefined && this.running.size < settings.toolCallConcurrency) {
       const next = this.waiting.shift()
       if (next === undefined) return
-      const { tasks } = this.run
-      if (tasks === undefined || next.resolution?.isBackground !== true) this.start(next)
-      else this.dispatch(tasks, next, next.resolution)
+      if (next.gate === undefined) this.begin(next)
+      else this.ask(next, next.gate)
     }
+  }
+
+  private begin(next: Queued<R>): void {
+    const { tasks } = this.run
+    if (tasks === undefined || next.resolution?.isBackground !== true) this.start(next)
+    else this.dispatch(tasks, next, next.resolution)
+  }
+
+  /** Finds out whether somebody has to approve the call. */
+  private ask(next: Queued<R>, gate: Effect.Effect<boolean, InvalidToolArguments>): void {
+    const { call } = next
+    this.running.add(call)
+    const answered = Effect.matchCause(gate, {
+      onFailure: cause => {
+        if (!this.running.delete(call)) return
+        this.settle(call, ToolOutcome.fromExit(call.chunk, Exit.failCause(cause)))
+        this.run.inbox.notify()
+      },
+      onSuccess: mustWait => {
+        if (!this.running.has(call)) return
+        if (mustWait) this.layAside(call, forApproval)
+        else this.begin(next)
+      }
+    })
+    fork(this.run, answered)
+  }
+
+  /** The call waits for somebody. Where no run can be kept, the run has failed instead. Whether it waits. */
+  private layAside(call: AnsweredCall, waits: WaitsFor): boolean {
+    if (this.run.suspension.store === undefined) {
+      this.run.control.fail(nowhere(this.run.agentId, call.chunk.payload.toolName))
+      return false
+    }
+    this.running.delete(call)
+    this.pending ??= new Map()
+    this.pending.set(call, waits)
+    this.run.inbox.notify()
+    return true
   }
 
   /** Starts a call in the background: what is told here is that it has started. */
@@ -104,7 +178,7 @@ export class Execution<R> {
     fork(this.run, dispatched)
   }
 
-  private start({ call, execute, tool }: Queued<R>): void {
+  private start({ call, execute, resumed, tool }: Queued<R>): void {
     // Made when the tool asks for its signal: most do not.
     let controller: AbortController | undefined
     let stopped: { readonly reason: unknown } | undefined
@@ -114,19 +188,38 @@ export class Execution<R> {
       if (stopped !== undefined) controller.abort(stopped.reason)
       return controller.signal
     }
+    let isLaidAside = false
     const tell = (reason: unknown): void => {
+      if (isLaidAside) return
       stopped = { reason }
       controller?.abort(reason)
     }
     this.running.add(call)
     let stopTimer: ReturnType<typeof fork> | undefined
+    let stop: ReturnType<typeof fork> | undefined
+    const suspend = (data: unknown): void => {
+      // Later ones, and those of a call that has ended, are nobody's.
+      if (isLaidAside || !this.running.has(call)) return
+      isLaidAside = this.layAside(call, waitsFor(tool, data))
+      if (!isLaidAside) return
+      stopTimer?.(undefined)
+      stop?.(undefined)
+    }
     const settle = (outcome: () => ToolOutcome.ToolOutcome): void => {
       stopTimer?.(undefined)
       if (!this.running.delete(call)) return
       this.settle(call, outcome())
       this.run.inbox.notify()
     }
-    const executing = Effect.suspend(() => execute(call.input, this.context(call, signal))).pipe(
+    const served = {
+      call,
+      messages: this.messages,
+      isOver: () => this.isOver(call),
+      tell: (output: unknown) => this.tellOutput(call, output)
+    }
+    const executing = Effect.suspend(() =>
+      execute(call.input, contextOf(this.run, served, signal, suspend, resumed))
+    ).pipe(
       Effect.flatMap(withTold(tool.toModelOutput)),
       Effect.provideService(Caller, this.caller(call, signal)),
       work => this.run.telemetry.tool(tool.definition, call, work)
@@ -135,20 +228,22 @@ export class Execution<R> {
       onFailure: cause => settle(() => ToolOutcome.fromExit(call.chunk, Exit.failCause(cause))),
       onSuccess: ({ told, value }) => settle(() => ToolOutcome.succeeded(call.chunk, value, told))
     })
-    const stop = fork(this.run, settled, tell)
+    stop = fork(this.run, settled, tell)
+    // It may have suspended before anybody had its fiber.
+    if (isLaidAside) stop(undefined)
     const { timeout } = tool
     if (timeout === undefined || !this.running.has(call)) return
     const expire = (): void => {
       const error = timedOut(tool.name, timeout)
       settle(() => ToolOutcome.failed(call.chunk, error))
       // The outcome is told: a tool that does not stop holds nobody up but the end of its run.
-      stop(error)
+      stop?.(error)
     }
     stopTimer = fork(this.run, Effect.map(Effect.sleep(timeout), expire))
   }
 
   private isOver(call: AnsweredCall): boolean {
-    return this.outcomes.has(call)
+    return this.outcomes.has(call) || this.pending?.has(call) === true
   }
 
   private tellOutput(call: AnsweredCall, output: unknown): void {
@@ -159,8 +254,9 @@ export class Execution<R> {
 
   /** What a run that this call starts needs to know of it. */
   private caller(call: AnsweredCall, signal: () => AbortSignal): CallerInfo {
-    const { caller, inbox, settings } = this.run
+    const { caller, inbox, runId, settings } = this.run
     return {
+      call: { runId, toolCallId: call.chunk.payload.toolCallId },
       depth: caller.depth + 1,
       maxDepth: Math.min(caller.maxDepth, caller.depth + settings.maxDepth),
       signal,
@@ -174,54 +270,12 @@ export class Execution<R> {
     }
   }
 
-  private context(call: AnsweredCall, signal: () => AbortSignal): ToolContext {
-    const { agentId, emit, inbox, requestContext, runId, thread } = this.run
-    const { toolCallId, toolName } = call.chunk.payload
-    const room = Effect.async<void>(resume => {
-      if (inbox.hasRoom(() => resume(Effect.void))) resume(Effect.void)
-    })
-    const whileRunning = (write: () => void): Effect.Effect<void> =>
-      Effect.suspend(() => {
-        if (this.isOver(call)) {
-          return Effect.logDebug(`Tool "${toolName}" wrote after its call ${toolCallId} had ended: dropped.`)
-        }
-        write()
-        return inbox.isFull ? room : Effect.void
-      })
-    return {
-      agentId,
-      runId,
-      toolCallId,
-      toolName,
-      threadId: thread?.id,
-      resourceId: thread?.resourceId,
-      requestContext,
-      get abortSignal() {
-        return signal()
-      },
-      messages: this.messages,
-      taskId: undefined,
-      resumeData: undefined,
-      suspend: () =>
-        Effect.dieMessage(
-          `Tool "${toolName}" cannot suspend: this call runs in the foreground. Enable it for the background to suspend it.`
-        ),
-      write: output => whileRunning(() => this.tellOutput(call, output)),
-      writeData: (part: DataPart) => {
-        const isData = typeof part?.type === "string" && part.type.startsWith("data-")
-        if (isData) return whileRunning(() => emit({ ...part, runId, from: "USER" }))
-        return Effect.logWarning(
-          `Tool "${toolName}" wrote a part whose type does not begin with "data-": dropped.`
-        )
-      }
-    }
-  }
-
   private settle(call: AnsweredCall, outcome: ToolOutcome.ToolOutcome): void {
-    if (this.isOver(call)) return
+    if (this.outcomes.has(call)) return
+    this.pending?.delete(call)
     this.outcomes.set(call, outcome)
     this.run.telemetry.settled(call, outcome)
-    this.run.emit(outcome.chunk)
+    this.tell(outcome.chunk)
   }
 
   private fail(call: AnsweredCall, error: unknown): void {
@@ -240,6 +294,54 @@ export class Execution<R> {
     return this.waiting.length === 0 && this.running.size === 0
   }
 
+  /** Whether a call waits for somebody. */
+  get isWaiting(): boolean {
+    return this.pending !== undefined && this.pending.size > 0
+  }
+
+  /** What a call waits for. */
+  waitsFor(call: AnsweredCall): WaitsFor | undefined {
+    return this.pending?.get(call)
+  }
+
+  /** What a call came to. */
+  outcomeOf(call: AnsweredCall): ToolOutcome.ToolOutcome | undefined {
+    return this.outcomes.get(call)
+  }
+
+  /** Nobody asks the client while other calls wait: the model may call again. */
+  endClientCalls(): void {
+    if (this.clientCalls === 0) return
+    this.clientCalls = 0
+    for (const call of this.calls) {
+      if (!this.isOver(call)) this.fail(call, beside(call.chunk.payload.toolName))
+    }
+  }
+
+  /** The calls of a step that waits, as they are stored. */
+  saved(): ReadonlyArray<SavedCall> {
+    return this.calls.flatMap<SavedCall>(call => {
+      const { toolCallId, toolName } = call.chunk.payload
+      const waits = this.pending?.get(call)
+      if (waits === undefined) {
+        const part = this.outcomes.get(call)?.part
+        return part === undefined ? [] : [{ status: "settled", toolCallId, part }]
+      }
+      const isOfStep = this.tools.get(toolName) !== this.run.allTools.get(toolName)
+      return [
+        {
+          status: "waiting",
+          toolCallId,
+          toolName,
+          input: toJson(call.input),
+          ...waits,
+          ...(call.aside === undefined ? {} : { aside: toJson(call.aside) }),
+          ...(isOfStep ? { isOfStep } : {})
+        }
+      ]
+    })
+  }
+
   /** Whether a call was left to the client. */
   get hasClientCalls(): boolean {
     return this.clientCalls > 0
@@ -248,38 +350,12 @@ export class Execution<R> {
   /** The outcomes in call order, for the next prompt. */
   toMessage(): ToolMessage | undefined {
     const content = this.calls.flatMap(call => {
+      const { toolCallId, toolName } = call.part
+      const waits = this.pending?.get(call)
+      if (waits !== undefined) return waitingPart(toolCallId, toolName, waits.kind)
       const part = this.outcomes.get(call)?.part
-      return part === undefined ? [] : { ...part, toolName: call.part.toolName }
+      return part === undefined ? [] : { ...part, toolName }
     })
     return content.length === 0 ? undefined : { role: "tool", content }
   }
 }
-
-/** Why the calls of an answer that was cut off are not executed. */
-export const cutOffBecause =
-  (reason: "length" | "content-filter") =>
-  (toolName: string): ToolCallCutOff =>
-    new ToolCallCutOff({
-      toolName,
-      message:
-        reason === "length"
-          ? `Tool "${toolName}" was not executed: the token limit cut the answer off, its arguments may be incomplete.`
-          : `Tool "${toolName}" was not executed: a content filter cut the answer off.`
-    })
-
-const timedOut = (toolName: string, milliseconds: number): ToolTimedOut =>
-  new ToolTimedOut({
-    toolName,
-    milliseconds,
-    message: `Tool "${toolName}" was stopped: it took longer than its ${milliseconds} ms.`
-  })
-
-const notFound = (toolName: string, available: ReadonlyArray<string>): ToolNotFound =>
-  new ToolNotFound({
-    toolName,
-    available,
-    message:
-      available.length === 0
-        ? `There is no tool "${toolName}": no tools are available.`
-        : `There is no tool "${toolName}". Available tools: ${available.join(", ")}.`
-  })

@@ -21,8 +21,11 @@ import type { Stopped } from "../processors/processing.js"
 import type { RunThread } from "../runThread.js"
 import { openThread } from "../thread.js"
 import { type Asked, ask } from "./asking.js"
+import { cutOffBecause } from "./callFailures.js"
+import { decide } from "./decision.js"
 import { stepReason } from "./ending.js"
-import { cutOffBecause, Execution } from "./execution.js"
+import { Execution } from "./execution.js"
+import { deciding } from "./legStep.js"
 import { basePlan, changedPlan, type StepPlan } from "./planning.js"
 import { type Attempt, type CallFailure, nextAttempt } from "./retrying.js"
 import type { Run } from "./run.js"
@@ -38,6 +41,7 @@ const opening = <R>(run: Run<R>): State<R> => {
   run.emit({ type: "start", runId, from: "AGENT", payload: { agentId, messageId } })
   if (run.control.halted !== undefined) return haltedBetween(run)
   startRunTimer(run)
+  if (run.suspension.leg !== undefined) return deciding(run, decide(run, run.suspension.leg))
   return processedInput(run, () => (thread === undefined ? asking(run) : remembering(run, thread)))
 }
 
@@ -181,6 +185,8 @@ const moved = <R>(run: Run<R>, state: State<R>): State<R> => {
       return answering(run, state)
     case "Executing":
       return executing(run, state)
+    case "Deciding":
+      return deciding(run, state.decision)
     case "Waiting":
       return state.next() ?? state
     case "Ending":

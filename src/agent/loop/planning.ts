@@ -66,7 +66,7 @@ const firstOf = <R>(
 }
 
 /** What nobody has said, in the order of its places. */
-const notesOf = <R>({ feedback, note }: Run<R>): ReadonlyArray<Note> => {
+export const notesOf = <R>({ feedback, note }: Run<R>): ReadonlyArray<Note> => {
   if (note === undefined) return feedback
   return [...feedback, note].sort((left, right) => left.after - right.after)
 }
@@ -154,7 +154,7 @@ export const checkChanges = (changes: unknown): void => {
 /** What a step asks after `prepareStep` has had its say. Fails with whatever that fails with. */
 export const changedPlan = Effect.fnUntraced(function* <R>(run: Run<R>, prepareStep: PrepareStep) {
   const asked = prepareStep({
-    stepNumber: run.fold.finishedSteps.length,
+    stepNumber: run.suspension.earlier.steps + run.fold.finishedSteps.length,
     steps: [...run.fold.finishedSteps],
     messages: [...run.input, ...run.added],
     model: run.models[run.modelIndex]?.model ?? run.model,

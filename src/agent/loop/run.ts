@@ -7,7 +7,7 @@ import type { LanguageModel, ToolDefinition } from "../../model/ModelPort.js"
 import type { RunIds } from "../../model/runIds.js"
 import type { RunFold } from "../../output/RunFold.js"
 import type { Chunk } from "../../protocol/Chunk.js"
-import type { RunTimedOut } from "../../protocol/Errors.js"
+import type { AgentError, RunTimedOut } from "../../protocol/Errors.js"
 import type { IdKind } from "../../protocol/Id.js"
 import type { Message } from "../../protocol/Message.js"
 import * as Usage from "../../protocol/tokens.js"
@@ -18,6 +18,7 @@ import type { RunGoal } from "../goals/goalSettings.js"
 import type { RunProcessors } from "../processors/runProcessors.js"
 import type { RunThread } from "../runThread.js"
 import type { Settings } from "../settings.js"
+import type { RunSuspension } from "../suspension/runSuspension.js"
 import type { RunTasks } from "../tasks/runTasks.js"
 import type { RunTelemetry } from "../telemetry/runTelemetry.js"
 import type { Inbox } from "./inbox.js"
@@ -28,6 +29,8 @@ import type { Structuring } from "./structuring.js"
 export type Halt =
   | { readonly _tag: "Aborted"; readonly reason: unknown }
   | { readonly _tag: "TimedOut"; readonly error: RunTimedOut }
+  /** Something that no step can go on without is missing. */
+  | { readonly _tag: "Failed"; readonly error: AgentError }
 
 /** Stops a run from outside. */
 export class RunControl {
@@ -40,6 +43,11 @@ export class RunControl {
   /** Its time is over. */
   expire(error: RunTimedOut): void {
     this.stop({ _tag: "TimedOut", error })
+  }
+
+  /** It cannot go on. */
+  fail(error: AgentError): void {
+    this.stop({ _tag: "Failed", error })
   }
 
   private stop(halt: Halt): void {
@@ -96,6 +104,8 @@ export interface Run<in out R> {
   readonly tasks: RunTasks<R> | undefined
   /** Those who see and judge what it is told and says; `undefined`: nobody. */
   readonly processors: RunProcessors | undefined
+  /** What it needs to be laid aside, and has of what it was before it was. */
+  readonly suspension: RunSuspension<R>
   /** What the model is told of tasks that have settled, behind so many of the messages that the run has added. Nobody stores it. */
   note: Note | undefined
   /** What the run itself tells the model about what it has said: likewise, and for every step that follows. */
@@ -129,6 +139,8 @@ export interface Run<in out R> {
   stopStepTimer: () => void
   /** Whether `finish` was told. */
   isOver: boolean
+  /** Of a run that was suspended before: what it has used since, once it is over. */
+  used?: Usage.Usage
   /** Stops what is running, waits for that, and lets go of everything outside. */
   readonly close: () => Effect.Effect<unknown>
 }

@@ -16,10 +16,12 @@ import type { Execution } from "./execution.js"
 import type { Run } from "./run.js"
 import type { State } from "./state.js"
 import { cutOff, failed, failedWith, remember, stoppedEnd, storeFailure, storing } from "./stopping.js"
+import { Suspending } from "./suspending.js"
 import { waitFor } from "./waiting.js"
 
 /** Every call of a step has its outcome. */
 export const stepEnds = <R>(run: Run<R>, answer: Answer, execution: Execution<R>): State<R> => {
+  if (execution.isWaiting) return suspends(run, answer, execution)
   remember(run, answer, execution, true)
   const { thread } = run
   if (thread === undefined) return stepStored(run, answer, execution)
@@ -39,9 +41,39 @@ export const stepEnds = <R>(run: Run<R>, answer: Answer, execution: Execution<R>
   )
 }
 
+/** Calls of the step wait for somebody: the run is stored, and then says so. */
+const suspends = <R>(run: Run<R>, answer: Answer, execution: Execution<R>): State<R> => {
+  execution.endClientCalls()
+  remember(run, answer, execution, true)
+  const suspension = new Suspending(run, answer, execution.saved())
+  return waitFor(
+    run,
+    suspension.store,
+    exit => {
+      if (Exit.isSuccess(exit)) {
+        lastStep(run, answer, undefined)
+        return { _tag: "Ending", end: { _tag: "Suspended", suspensions: exit.value, answer } }
+      }
+      const error = storeFailure(Cause.squash(exit.cause))
+      endOpenCalls(run, execution, error)
+      lastStep(run, answer, undefined)
+      return storing(run, { _tag: "Failure", error, answer: undefined })
+    },
+    () => {
+      suspension.abandon()
+      endOpenCalls(run, execution, stoppedEnd(run, undefined).error)
+      return haltedAfter(run, answer)
+    }
+  )
+}
+
 /** Calls that were left to the client have an outcome after all: a run that does not end by itself asks nobody. */
 const endClientCalls = <R>(run: Run<R>, execution: Execution<R>, error: AgentError): void => {
-  if (!execution.hasClientCalls) return
+  if (execution.hasClientCalls) endOpenCalls(run, execution, error)
+}
+
+/** Calls without an outcome have one after all. */
+const endOpenCalls = <R>(run: Run<R>, execution: Execution<R>, error: AgentError): void => {
   execution.cutOff(() => error)
   const outcomes = execution.toMessage()
   if (outcomes === undefined) return
@@ -62,8 +94,8 @@ const goingOn = <R>(run: Run<R>, answer: Answer): State<R> =>
   run.settings.stopWhen.length === 0 ? nextStep(run, answer) : decide(run, answer)
 
 /** An answer that was judged begins the count anew. */
-const isLastAllowed = <R>({ fold, goal, settings }: Run<R>): boolean =>
-  fold.finishedSteps.length + 1 - (goal?.judgedSteps ?? 0) >= settings.maxSteps
+const isLastAllowed = <R>({ fold, goal, settings, suspension }: Run<R>): boolean =>
+  suspension.earlier.steps + fold.finishedSteps.length + 1 - (goal?.judgedSteps ?? 0) >= settings.maxSteps
 
 /** The model has said its last word. Tasks that the run waits for are answered by one more step when they settle. */
 const finishing = <R>(run: Run<R>, answer: Answer): State<R> => {
@@ -146,7 +178,7 @@ const decide = <R>(run: Run<R>, answer: Answer): State<R> => {
 const stepSoFar = <R>(run: Run<R>, answer: Answer) =>
   run.fold.stepOf(stepFinish(run, answer, stepResult(answer, true, undefined)).payload)
 
-const firstTrue = Effect.fnUntraced(function* (
+export const firstTrue = Effect.fnUntraced(function* (
   conditions: ReadonlyArray<StopCondition>,
   state: Parameters<StopCondition>[0]
 ) {

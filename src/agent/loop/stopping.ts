@@ -82,7 +82,7 @@ type Stopped = Extract<RunEnd, { readonly error: AgentError }>
 
 export const stoppedEnd = <R>(run: Run<R>, answer: Answer | undefined): Stopped => {
   const { halted: halt } = run.control
-  if (halt?._tag === "TimedOut") return { _tag: "Failure", error: halt.error, answer }
+  if (halt !== undefined && halt._tag !== "Aborted") return { _tag: "Failure", error: halt.error, answer }
   const { reason } = halt ?? {}
   return { _tag: "Aborted", error: abortedBy(reason), reason, answer }
 }

@@ -37,6 +37,18 @@ export const waitFor = <R, S, A, E>(
     return exit === undefined ? undefined : then(exit)
   })
 
+/** Waits for an effect that goes on when the run is stopped: it must end by itself. The run does not wait for it then. */
+export const waitBeside = <R, S, A, E>(
+  run: Run<R>,
+  effect: Effect.Effect<A, E>,
+  then: (exit: Exit.Exit<A, E>) => S,
+  halted: () => S
+): Waiting<S> =>
+  waiting(run, effect, forkToEnd, exit => {
+    if (run.control.halted !== undefined) return halted()
+    return exit === undefined ? undefined : then(exit)
+  })
+
 /** Waits for an effect also when the run is stopped: it must end by itself, soon. */
 export const waitToEnd = <R, S>(run: Run<R>, effect: Effect.Effect<void>, then: () => S): Waiting<S> =>
   waiting(run, effect, forkToEnd, exit => (exit === undefined ? undefined : then()))

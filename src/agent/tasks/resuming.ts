@@ -26,8 +26,9 @@ import { type Beginning, idleBeginning } from "./idleBeginning.js"
 import { taskExecutors } from "./taskExecutor.js"
 
 /**
- * Which call is resumed, and the options of the turns that answer to it. A call that was made in a thread is only found with that
- * thread, when `memory` is given; with `untilIdle` it must be.
+ * Which call is decided, and the options of what follows: those that the run had hold still, but for functions and headers, and
+ * those that are given here win. A call that was made in a thread is only found with that thread, when `memory` is given; of a
+ * call in the background it must be with `untilIdle`.
  *
  * @since 0.1.0
  * @category models
@@ -36,10 +37,10 @@ export interface ResumeOptions<
   Tools extends ReadonlyArray<Tool.Any> = ReadonlyArray<Tool.Tool>,
   Memory extends MemoryOptions | undefined = MemoryOptions
 > extends RunOptions<Tools, Memory> {
-  /** The run that made the call. */
-  readonly runId: string
-  /** The call. */
-  readonly toolCallId: string
+  /** The run that made the call. Of a suspended run it may be left out where it is the only one of the agent in its thread. */
+  readonly runId?: string
+  /** The call. Of a suspended run it may be left out when only one call of it waits. */
+  readonly toolCallId?: string
 }
 
 /** A call that was resumed, and what is heard of it. */
@@ -69,15 +70,16 @@ const isOf = (task: Task, memory: MemoryOptions | undefined): boolean => {
 const find = Effect.fnUntraced(function* <R>(
   agent: Agent<R>,
   manager: ManagerService,
-  {
-    memory,
-    runId,
-    toolCallId
-  }: Pick<
+  given: Pick<
     ResumeOptions<ReadonlyArray<Tool.Any>, MemoryOptions | undefined>,
     "memory" | "runId" | "toolCallId"
   >
 ) {
+  const { memory } = given
+  const { runId, toolCallId } = yield* checked(() => ({
+    runId: named("runId", given.runId),
+    toolCallId: named("toolCallId", given.toolCallId)
+  }))
   const { tasks } = yield* manager.list({ agentId: agent.id, runId, toolCallId })
   const ours = tasks.filter(task => isOf(task, memory))
   const suspended = ours.find(({ status }) => status === "suspended")
@@ -89,21 +91,21 @@ const find = Effect.fnUntraced(function* <R>(
   return yield* new InvalidTaskState({ taskId: id, status, message })
 })
 
-const named = (field: "runId" | "toolCallId", id: unknown): void => {
-  if (typeof id === "string" && id !== "") return
+const named = (field: "runId" | "toolCallId", id: unknown): string => {
+  if (typeof id === "string" && id !== "") return id
   const message = `\`${field}\` is no id. Give \`runId\` and \`toolCallId\` of the call that suspended.`
   throw new InvalidConfiguration({ field, message })
 }
 
 /** Refuses what a turn that answers would be refused for, as long as the call is suspended. */
-const check = <R>(
+export const checkResume = <R>(
   agent: Agent<R>,
   options: ResumeOptions<ReadonlyArray<Tool.Any>, MemoryOptions | undefined>
 ): void => {
   const { toolCallId, ...runOptions } = options
   refuseUnknown("resumeStream", runOptions, [...defaultFields, ...runFields])
-  named("runId", options.runId)
-  named("toolCallId", toolCallId)
+  if (options.runId !== undefined || options.memory === undefined) named("runId", options.runId)
+  if (toolCallId !== undefined) named("toolCallId", toolCallId)
   const { abortSignal: _, instructions: __, memory, ...rest } = runOptions
   const { replay: ___, requestContext: ____, runId: _____, tools: ______, ...changes } = rest
   if (memory !== undefined) checkMemory(memory)
@@ -126,7 +128,7 @@ export const resumeCall = Effect.fnUntraced(function* <R>(
   options: ResumeOptions<ReadonlyArray<Tool.Any>, MemoryOptions | undefined>,
   control: RunControl
 ) {
-  yield* checked(() => check(agent, options))
+  yield* checked(() => checkResume(agent, options))
   const found = yield* Effect.serviceOption(TaskManager)
   if (Option.isNone(found)) {
     return yield* new InvalidConfiguration({
@@ -185,7 +187,7 @@ export const recordResumed = <
       Scope.extend(scope),
       Effect.flatMap(call =>
         recordStream(
-          options.runId,
+          options.runId ?? "",
           make(options, call, services),
           options,
           observe,

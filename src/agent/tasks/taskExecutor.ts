@@ -37,7 +37,7 @@ export const noRun = (maxDepth: number): DispatchingRun => ({
 })
 
 const contextOf = (
-  { resumeData, signal, suspend, task, write }: TaskContext,
+  { resumeData, signal, suspend, suspendData, task, write }: TaskContext,
   run: DispatchingRun
 ): ToolContext => ({
   agentId: task.agentId,
@@ -53,13 +53,15 @@ const contextOf = (
   },
   taskId: task.id,
   resumeData,
+  suspendData,
   suspend,
   write: output => Effect.sync(() => write(output)),
   // The stream of tasks has no other place for it.
   writeData: part => Effect.sync(() => write(part))
 })
 
-const callerOf = ({ signal, write }: TaskContext, run: DispatchingRun): CallerInfo => ({
+const callerOf = ({ signal, task, write }: TaskContext, run: DispatchingRun): CallerInfo => ({
+  call: { runId: task.runId, toolCallId: task.toolCallId },
   depth: run.depth,
   maxDepth: run.maxDepth,
   signal,

@@ -97,6 +97,8 @@ class Conversation {
   private own = new Set<string>()
   /** The run that came last. */
   runId = ""
+  /** It waits for somebody, and so does the stream: whoever decides goes on. */
+  isSuspended = false
 
   constructor(private readonly answered: Answered) {}
 
@@ -117,6 +119,7 @@ class Conversation {
   }
 
   private ended({ payload }: Of<"finish">): void {
+    this.isSuspended = payload.stepResult.reason === "suspended"
     this.messages = [...payload.messages.all]
     // Outcomes of other runs' tasks stood in the conversation before the model was asked; of its own ones the run knows.
     for (const taskId of settledIn(this.messages)) {
@@ -289,6 +292,7 @@ export const untilIdle = <
     maxIdleMs: idle.maxIdleMs,
     batch: idle.batch,
     isStopped: stoppedBy(control),
+    isSuspended: () => conversation.isSuspended,
     report: (taskIds, elapsedMs) => progressChunk(conversation.runId, taskIds, elapsedMs)
   })
   return followed(stream, options.abortSignal, control)

@@ -98,8 +98,8 @@ export class RunTelemetry {
     if (this.traced === undefined || span === undefined) return
     this.tools?.delete(call)
     const { spans } = this.traced
-    if (chunk.type === "tool-result") endTool(spans, span, chunk.payload.result)
-    else spans.end(span, failedWith(chunk.payload.error))
+    if (chunk.type === "tool-error") spans.end(span, failedWith(chunk.payload.error))
+    else endTool(spans, span, chunk.type === "tool-result" ? chunk.payload.result : undefined)
   }
 
   /** The run is over, and so is whatever it has begun. */

@@ -1,0 +1,141 @@
+/** A decision about a call that waited, as it is carried out: its execution, its claim, and what comes of it. */
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import type { AnsweredCall } from "../../model/Answer.js"
+import type { Chunk } from "../../protocol/Chunk.js"
+import { RunAborted, StorageError } from "../../protocol/Errors.js"
+import type { ToolResultPart } from "../../protocol/Message.js"
+import type { Usage } from "../../protocol/tokens.js"
+import type * as ToolOutcome from "../../tool/ToolOutcome.js"
+import { leaseMs, renewing } from "../suspension/claiming.js"
+import type { Leg } from "../suspension/runSuspension.js"
+import { change, type Store } from "../suspension/savedRuns.js"
+import { argsOf, isSettled, type Snapshot, settle, type WaitsFor, waitAgain } from "../suspension/snapshot.js"
+import { Execution } from "./execution.js"
+import { fork, nestedUsage, type Run } from "./run.js"
+
+/** What came of the call: an outcome, or it waits again. */
+type Result =
+  | { readonly _tag: "Outcome"; readonly part: ToolResultPart }
+  | { readonly _tag: "Waits"; readonly waits: WaitsFor }
+
+/** A decision that is carried out. */
+export interface Decision<R> {
+  readonly leg: Leg<R>
+  readonly call: AnsweredCall
+  readonly execution: Execution<R>
+  /** The outcome, which is told when it is stored. */
+  readonly held: Array<Chunk>
+  /** Others may decide again as soon as nobody says that it takes longer. */
+  readonly stopRenewing: (reason: unknown) => void
+}
+
+const callOf = <R>(run: Run<R>, { call }: Leg<R>): AnsweredCall => {
+  const { aside, input, toolCallId, toolName } = call
+  return {
+    chunk: {
+      type: "tool-call",
+      runId: run.runId,
+      from: "AGENT",
+      payload: { toolCallId, toolName, args: argsOf(input) }
+    },
+    input,
+    aside,
+    isWritten: true,
+    isProviderExecuted: false,
+    part: { type: "tool-call", toolCallId, toolName, input }
+  }
+}
+
+const lost = (toolCallId: string): StorageError =>
+  new StorageError({
+    operation: "RunStore.save",
+    message: `What came of call "${toolCallId}" is not kept: this process had not been heard of for ${leaseMs} ms, and somebody has decided about the call again. Ask the run.`
+  })
+
+/** Begins to carry out a decision: its call is executed, or refused. */
+export const decide = <R>(run: Run<R>, leg: Leg<R>): Decision<R> => {
+  const { messageId, runId, suspension } = run
+  run.emit({ type: "step-start", runId, from: "AGENT", payload: { messageId, request: {} } })
+  const held: Array<Chunk> = []
+  const call = callOf(run, leg)
+  const { tool } = leg
+  const tools = new Map(tool === undefined ? [] : [[tool.name, tool] as const])
+  const execution = new Execution(run, [call], leg.prompt, tools, chunk => held.push(chunk))
+  const { store } = suspension
+  const stopRenewing =
+    store === undefined ? () => undefined : fork(run, renewing(store, runId, leg.call.toolCallId, leg.owner))
+  const decision: Decision<R> = { leg, call, execution, held, stopRenewing }
+  // Left from now on, the call was begun, and has failed.
+  suspension.leave = () => {
+    execution.cutOff(() => interrupted)
+    return Effect.ignoreLogged(storeResult(run, decision))
+  }
+  execution.decide(call, { decided: leg.decided, tool, suspendData: leg.call.suspendData })
+  return decision
+}
+
+const interrupted = new RunAborted({ message: "The run was interrupted before it had finished." })
+
+const resultOf = <R>({ call, execution }: Decision<R>): Result | undefined => {
+  const waits = execution.waitsFor(call)
+  if (waits !== undefined) return { _tag: "Waits", waits }
+  const part = execution.outcomeOf(call)?.part
+  return part === undefined ? undefined : { _tag: "Outcome", part }
+}
+
+/** The run as it is after the decision, and what was used before it. */
+export interface Stored {
+  readonly snapshot: Snapshot
+  readonly before: Snapshot
+}
+
+const tellThread = Effect.fnUntraced(function* <R>(run: Run<R>, part: ToolResultPart) {
+  const { tasks, thread } = run
+  if (thread === undefined) return
+  const isOwn = (_: ToolResultPart, runId: string | undefined): boolean => runId === run.runId
+  yield* thread.store.replaceOutcome(thread.id, part, isOwn)
+  // A task that settled meanwhile takes the place of its acknowledgement.
+  if (tasks !== undefined) yield* tasks.stored([{ role: "tool", content: [part] }])
+})
+
+const changed = (store: Store, runId: string, id: string, owner: string, result: Result, used: Usage) => {
+  let before: Snapshot | undefined
+  return Effect.map(
+    change(
+      store,
+      runId,
+      snapshot => {
+        before = snapshot
+        const after =
+          result._tag === "Waits"
+            ? waitAgain(snapshot, id, owner, result.waits, used)
+            : settle(snapshot, id, owner, result.part, used)
+        return after === undefined ? Either.left(lost(id)) : Either.right(after)
+      },
+      isSettled
+    ),
+    (snapshot): Stored => ({ snapshot, before: before ?? snapshot })
+  )
+}
+
+/**
+ * Stores what came of the call: in the thread, then in the run, which is deleted when it waits for nothing more. One of those
+ * who decide about its calls finds that, and goes on with it.
+ */
+export const storeResult = Effect.fnUntraced(function* <R>(run: Run<R>, decision: Decision<R>) {
+  const { leg } = decision
+  const { store } = run.suspension
+  const result = resultOf(decision)
+  if (store === undefined || result === undefined) return yield* lost(leg.call.toolCallId)
+  run.suspension.leave = undefined
+  const used = nestedUsage(run)
+  if (result._tag === "Outcome") yield* tellThread(run, result.part)
+  const stored = yield* changed(store, run.runId, leg.call.toolCallId, leg.owner, result, used)
+  decision.stopRenewing(undefined)
+  return stored
+})
+
+/** The outcome of a call that is left. */
+export const outcomeOf = <R>({ call, execution }: Decision<R>): ToolOutcome.ToolOutcome | undefined =>
+  execution.outcomeOf(call)
