@@ -29,9 +29,7 @@ export const guarded = (name = "remove", options: { readonly fails?: boolean } =
     execute: ({ n }) =>
       Effect.suspend(() => {
         executed.push(n)
-        return options.fails === true
-          ? Effect.fail("no such file")
-          : Effect.succeed({ removed: n })
+        return options.fails === true ? Effect.fail("no such file") : Effect.succeed({ removed: n })
       })
   })
   return { tool, executed }
