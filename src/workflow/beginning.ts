@@ -269,7 +269,8 @@ const resumed = Effect.fnUntraced(function* <R>(
   const body = findStep(graph, stepId)?.body
   const resumeData = toJson(options.resumeData)
   if (body?._tag === "Leaf") {
-    yield* Effect.mapError(body.resume.decode(resumeData), ({ message }) =>
+    const { suspendData } = kept.snapshot.steps[stepId] ?? {}
+    yield* Effect.mapError(body.resume.decode(resumeData, suspendData), ({ message }) =>
       wrongResumeData(graph.id, stepId, message)
     )
   }
