@@ -11,6 +11,7 @@ import {
   Eddy,
   InMemoryStore,
   InvalidConfiguration,
+  InvalidResumeData,
   InvalidStepInput,
   InvalidStepResumeData,
   LibSQLStore,
@@ -338,6 +339,52 @@ describe("a workflow of plain TypeScript", () => {
     expect(JSON.stringify(model.requests[1]?.messages)).toContain("Keep it.")
     expect((await last.workflow.listRuns()).total).toBe(0)
     await last.eddy.shutdown()
+  })
+
+  it("lays the call of an agent aside, which goes on with the same run in another container", async () => {
+    const url = `file:${join(mkdtempSync(join(tmpdir(), "eddy-workflow-")), "runs.db")}`
+    const executed: Array<string> = []
+    const model = ScriptedModel.make([
+      [toolCall("c1", "workflow-publish", inputData), finish("tool-calls")],
+      reply("It is out.")
+    ])
+    const containerOf = () => {
+      const count = createStep({
+        id: "count",
+        inputSchema: z.object({ topic: z.string() }),
+        execute: ({ inputData: { topic } }) => {
+          executed.push(topic)
+          return { text: topic }
+        }
+      })
+      const workflow = createWorkflow({ id: "publishing", inputSchema: z.object({ topic: z.string() }) })
+        .then(count)
+        .then(approve)
+        .commit()
+      const agent = new Agent({ id: "boss", model, workflows: { publish: workflow } })
+      return {
+        agent,
+        eddy: new Eddy({ agents: { agent }, workflows: { workflow }, storage: new LibSQLStore({ url }) })
+      }
+    }
+    const one = containerOf()
+    const output = await one.agent.stream("Publish")
+    expect(await output.getFullOutput()).toMatchObject({
+      status: "suspended",
+      suspendData: { workflowId: "publishing", suspended: [{ stepId: "approve" }] }
+    })
+    const { runId } = output
+    await one.eddy.shutdown()
+    const other = containerOf()
+    await expect(other.agent.resumeStream({ by: 7 }, { runId })).rejects.toBeInstanceOf(InvalidResumeData)
+    const resumed = await other.agent.resumeStream({ by: "ada" }, { runId })
+    const chunks = await collect(resumed.fullStream)
+    const result = chunks.find(({ type }) => type === "tool-result")
+    expect(result).toMatchObject({ payload: { result: { by: "ada" } } })
+    expect(executed).toHaveLength(1)
+    expect((await other.eddy.getWorkflow("workflow").listRuns()).total).toBe(0)
+    expect(await other.agent.listSuspendedRuns()).toEqual([])
+    await other.eddy.shutdown()
   })
 
   it("refuses what cannot work", async () => {
