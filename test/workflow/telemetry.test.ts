@@ -79,7 +79,7 @@ describe("the trace of a workflow", () => {
   it.effect("says how the run ended, and quotes no values", () =>
     traced(traces =>
       Effect.gen(function* () {
-        const fails = Step.make("fails", { execute: () => Effect.fail(new Error("broken")) })
+        const fails = Step.make("fails", { execute: () => Effect.fail({ _tag: "Broken" }) })
         const input = Schema.Struct({ secret: Schema.Number })
         const picky = Workflow.make("picky", { input }).andThen(fails).commit()
         const asks = Step.make("asks", {
@@ -92,7 +92,7 @@ describe("the trace of a workflow", () => {
         yield* follow(Workflow.stream(waits, { inputData: null, runId: "r" }))
         yield* follow(Workflow.resumeStream(waits, { runId: "r", resumeData: 1 }))
         expect(traces.spans.map(endOf)).toEqual([
-          { code: ERROR, error: "Error" },
+          { code: ERROR, error: "Broken" },
           { code: ERROR, error: "InvalidStepInput" },
           { code: OK },
           { code: OK }
