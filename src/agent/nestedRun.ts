@@ -23,7 +23,7 @@ import { resumeNested, stillWaiting, waitOf } from "./suspension/nestedRuns.js"
 import { NestedWait } from "./suspension/nestedWait.js"
 
 /** Whoever an agent works for. */
-export interface Served {
+interface Served {
   /** What it is called in messages. */
   readonly name: string
   readonly prompt: string
