@@ -85,7 +85,7 @@ const runAgent = <R>(
     )
   )
 
-/** An agent as a step: see `Step.fromAgent`. */
+/** An agent as a step: see `WorkflowStep.fromAgent`. @since 0.1.0 @category constructors */
 export const agentStep = <R, const Id extends string = string>(
   agent: Agent<R>,
   { description = agent.description, id, options, retries }: AgentStepOptions<Id> = {}
