@@ -59,7 +59,7 @@ const callerOf = (caller: CallerInfo, { runId, stepId }: StepContext): CallerInf
   call: { runId, toolCallId: stepId }
 })
 
-/** An agent as a step: see `Step.fromAgent`. */
+/** An agent as a step: see `WorkflowStep.fromAgent`. @since 0.1.0 @category constructors */
 export const agentStep = <R, const Id extends string = string>(
   agent: Agent<R>,
   { description = agent.description, id, options, retries }: AgentStepOptions<Id> = {}

@@ -95,7 +95,7 @@ const outcome = (
   }
 }
 
-/** A workflow as a tool: see `Workflow.asTool`. */
+/** A workflow as a tool of an agent: see `Workflow.asTool`. @since 0.1.0 @category conversions */
 export const asTool = <Id extends string, In, Out, E, R>(
   workflow: Workflow<Id, In, Out, E, R>,
   { background, description, name }: ToolOptions = {}
