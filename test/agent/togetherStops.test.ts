@@ -76,6 +76,16 @@ const seams: Record<string, Seam> = {
     isKept: true,
     used: 1
   },
+  "a structuring model answers to what processors have accepted": {
+    parts: reached => ({
+      model: ScriptedModel.make([deltas("It is 1.")]),
+      structuredOutput: { ...structuredOutput, model: silent(reached) },
+      outputProcessors: [Processor.make({ id: "judging", processOutputStep: () => undefined })]
+    }),
+    isSaid: true,
+    isKept: true,
+    used: 1
+  },
   "a processor of the stream holds a chunk": {
     parts: reached => ({
       model: ScriptedModel.make([deltas('{"a":1}')]),
