@@ -161,6 +161,27 @@ describe("a run that waits for approval", () => {
 })
 
 describe("a goal", () => {
+  it.effect("is judged, and a value written, below the span of the run", () =>
+    Effect.gen(function* () {
+      const traces = new Traces()
+      yield* Effect.gen(function* () {
+        const named = (modelId: string, turn: ScriptedModel.Turn) => ScriptedModel.make([turn], { modelId })
+        const agent = Agent.make({
+          id: "a",
+          model: named("worker", reply("It is 1.", one)),
+          structuredOutput: { ...structuredOutput, model: named("writer", reply('{"a":1}', one)) },
+          goal: { judge: named("judge", reply('{"passed":true}', one)) }
+        })
+        yield* setObjective(agent)
+        expectUsage(yield* told(Agent.stream(agent, "go", { memory })), 3)
+        expect(traces.unfinished).toEqual([])
+        expect(traces.trees).toEqual([["invoke_agent a", ["chat worker"], ["chat writer"], ["chat judge"]]])
+        expect(traces.only("chat judge").attributes["gen_ai.usage.output_tokens"]).toBe(1)
+        expect(traces.only("invoke_agent a").attributes["gen_ai.usage.output_tokens"]).toBe(3)
+      }).pipe(Effect.provide(Layer.merge(stores, traces.layer)))
+    })
+  )
+
   it.effect("has a value for each candidate; the last one told is that of the run", () =>
     Effect.gen(function* () {
       const judge = ScriptedModel.make([verdict(false, "more"), verdict(true)])

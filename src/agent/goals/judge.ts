@@ -16,30 +16,30 @@ import type { Models } from "../RunOptions.js"
 import type { Verdict } from "./GoalOptions.js"
 import { readVerdict } from "./verdict.js"
 
-const ignore = (): void => undefined
-
 const unwanted = new DOMException("Nobody waits for the verdict any more.", "AbortError")
 
 /** What a judge says. Its chunks are nobody's; what it uses counts into the step. */
 const say = <R>(
   run: Run<R>,
   { model }: ModelChoice,
-  request: ModelRequest
+  request: ModelRequest,
+  retry: number
 ): Effect.Effect<string, CallFailure> =>
   Effect.async(resume => {
+    const chat = run.telemetry.chat({ model, request, retry }, run.clock)
     const answer = Answer.make({
       runId: run.runId,
       messageId: run.messageId,
       ids: RunIds.make(),
       makeCallId: () => run.makeId("call"),
       includeRawChunks: false,
-      emit: ignore
+      emit: chat.heard
     })
     run.nested.push(() => answer.usage)
     const controller = new AbortController()
     let stopBeginning = (_: unknown): void => undefined
     const stopReading = startReading({
-      model,
+      model: chat.model(run.runFork),
       request,
       answer,
       inbox: new Inbox(Number.POSITIVE_INFINITY),
@@ -59,6 +59,7 @@ const say = <R>(
         }),
       onEnd: failure => {
         answer.close(failure === undefined)
+        chat.ended(answer, failure)
         resume(failure === undefined ? Effect.succeed(answer.text) : Effect.fail(failure))
       }
     })
@@ -66,6 +67,7 @@ const say = <R>(
       controller.abort(unwanted)
       stopBeginning(unwanted)
       stopReading()
+      chat.halted(answer, unwanted)
     })
   })
 
@@ -88,14 +90,14 @@ export const askJudge = Effect.fnUntraced(function* <R>(
 ) {
   const models = modelsOf(judge, run.settings.maxRetries)
   const request: ModelRequest = { messages, tools: [], includeRawChunks: false }
-  const verdictOf = (choice: ModelChoice): Effect.Effect<Verdict, CallFailure> =>
-    Effect.flatMap(say(run, choice, request), said => {
+  const verdictOf = (choice: ModelChoice, retry: number): Effect.Effect<Verdict, CallFailure> =>
+    Effect.flatMap(say(run, choice, request, retry), said => {
       const verdict = readVerdict(said)
       return verdict === undefined ? Effect.fail(noVerdict(choice)) : Effect.succeed(verdict)
     })
   let attempt: Attempt = { modelIndex: 0, retry: 0 }
   for (;;) {
-    const tried = yield* Effect.either(verdictOf(models[attempt.modelIndex] ?? models[0]))
+    const tried = yield* Effect.either(verdictOf(models[attempt.modelIndex] ?? models[0], attempt.retry))
     if (tried._tag === "Right") return tried.right
     const next = nextAttempt(models, attempt, tried.left, yield* Random.next)
     if (next === undefined) return yield* Effect.fail(tried.left)

@@ -45,10 +45,13 @@ const timedOut = ({ modelId, provider }: LanguageModel, { limit, milliseconds }:
 const askOnce = <R>(
   run: Run<R>,
   model: LanguageModel,
-  structuring: Structuring
+  structuring: Structuring,
+  retry: number
 ): Effect.Effect<Answer.Answer, CallFailure> =>
   Effect.suspend(() => {
     structuring.restart()
+    const request = requestOf(run, structuring)
+    const chat = run.telemetry.chat({ model, request, retry }, run.clock)
     let hasContent = false
     const answer = Answer.make({
       runId: run.runId,
@@ -57,6 +60,7 @@ const askOnce = <R>(
       makeCallId: () => run.makeId("call"),
       includeRawChunks: false,
       emit: chunk => {
+        chat.heard()
         if (chunk.type !== "text-delta") return
         hasContent = true
         structuring.written(chunk.payload.text)
@@ -69,8 +73,8 @@ const askOnce = <R>(
       const controller = new AbortController()
       let stopBeginning = (_: unknown): void => undefined
       const stopReading = startReading({
-        model,
-        request: requestOf(run, structuring),
+        model: chat.model(run.runFork),
+        request,
         answer,
         inbox: run.inbox,
         silence,
@@ -85,12 +89,16 @@ const askOnce = <R>(
             })
             stopBeginning = fork(run, told)
           }),
-        onEnd: failure => resume(failure === undefined ? Effect.succeed(answer) : Effect.fail(failure))
+        onEnd: failure => {
+          chat.ended(answer, failure)
+          resume(failure === undefined ? Effect.succeed(answer) : Effect.fail(failure))
+        }
       })
       return Effect.sync(() => {
         controller.abort()
         stopBeginning(undefined)
         stopReading()
+        chat.halted(answer, undefined)
       })
     })
     if (silence === undefined) return said
@@ -107,7 +115,7 @@ const ask = <R>(
   structuring: Structuring,
   attempt: Attempt
 ): Effect.Effect<Answer.Answer, CallFailure> =>
-  Effect.catchAll(askOnce(run, model, structuring), failure =>
+  Effect.catchAll(askOnce(run, model, structuring, attempt.retry), failure =>
     Effect.gen(function* () {
       const choices = [{ model, maxRetries: run.settings.maxRetries }]
       const next = nextAttempt(choices, attempt, failure, yield* Random.next)
