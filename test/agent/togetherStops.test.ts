@@ -178,8 +178,9 @@ describe("a run that is stopped while", () => {
             expect(/It is 1|\\"a\\":1/.test(JSON.stringify(prompt))).toBe(isKept)
           }).pipe(
             Effect.scoped,
-            Effect.provide(runs === undefined ? stores : Layer.merge(stores, runs(reached))),
-            Effect.provide(traces.layer)
+            Effect.provide(
+              Layer.merge(traces.layer, runs === undefined ? stores : Layer.merge(stores, runs(reached)))
+            )
           )
           expect(traces.unfinished).toEqual([])
         })
