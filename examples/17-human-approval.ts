@@ -23,16 +23,13 @@ import { z } from "zod"
 import { pickLanguageModel } from "./support/languageModel.js"
 
 const { finish, reply, toolCall } = ScriptedModel
-const script = ScriptedModel.make([
-  [
-    toolCall("c1", "pay", { to: "Ada", amount: 20 }),
-    toolCall("c2", "pay", { to: "Bob", amount: 9000 }),
-    toolCall("c3", "pay", { to: "Cy", amount: 1 }),
-    finish("tool-calls")
-  ],
-  reply("Ada has her 20. Bob has to wait.")
-])
-const model = await pickLanguageModel(script)
+const payments = [
+  toolCall("c1", "pay", { to: "Ada", amount: 20 }),
+  toolCall("c2", "pay", { to: "Bob", amount: 9000 }),
+  toolCall("c3", "pay", { to: "Cy", amount: 1 })
+]
+const answers = [[...payments, finish("tool-calls")], reply("Ada has her 20. Bob has to wait.")]
+const model = await pickLanguageModel(ScriptedModel.make(answers))
 
 const pay = createTool({
   id: "pay",

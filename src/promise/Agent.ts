@@ -14,7 +14,7 @@ import type {
   UpdateObjectiveOptions
 } from "../agent/goals/objectives.js"
 import { RunControl } from "../agent/loop/run.js"
-import type { Dynamic as CoreDynamic, MemoryOptions } from "../agent/RunOptions.js"
+import type { MemoryOptions } from "../agent/RunOptions.js"
 import { type Recording, record } from "../agent/recording.js"
 import type { OutputOf } from "../agent/structuredOutput.js"
 import { asTool } from "../agent/subAgent.js"
@@ -48,6 +48,7 @@ import type {
   StreamOptions
 } from "./AgentOptions.js"
 import { toAgentBackground } from "./background.js"
+import { type Tools, withBelow, workflowTools } from "./below.js"
 import { announceEnd, observer } from "./callbacks.js"
 import { toGoal } from "./goal.js"
 import { consoleLayer } from "./logging.js"
@@ -55,7 +56,7 @@ import { ModelOutput } from "./ModelOutput.js"
 import { toProcessors } from "./processors.js"
 import * as Runs from "./runs.js"
 import { streamFields, toDynamic, toModels, toRunOptions, toTools } from "./translate.js"
-import { type AnyWorkflow, Workflow } from "./Workflow.js"
+import type { AnyWorkflow } from "./Workflow.js"
 
 /** What an agent is made of. @since 0.1.0 @category models */
 export interface AgentOptions extends AgentSettings {
@@ -375,8 +376,6 @@ type Begin = (
 
 const ignore = (): void => undefined
 
-type Tools = ReadonlyArray<Tool.Tool>
-
 /** The agents that an agent may call. */
 const agentTools = (agents: NonNullable<AgentOptions["agents"]>): Tools =>
   Object.entries(agents).map(([name, agent]) => {
@@ -386,17 +385,3 @@ const agentTools = (agents: NonNullable<AgentOptions["agents"]>): Tools =>
       message: `\`agents.${name}\` is no agent. Make it with new Agent({ id, model }).`
     })
   })
-
-/** The workflows that an agent may start. */
-const workflowTools = (workflows: NonNullable<AgentOptions["workflows"]>): Tools =>
-  Object.entries(workflows).map(([name, workflow]) => Workflow.toTool(workflow, name))
-
-/** The tools of an agent, and those that are more than a tool. */
-const withBelow = (tools: CoreDynamic<Tools>, below: Tools): CoreDynamic<Tools> => {
-  if (below.length === 0) return tools
-  if (typeof tools !== "function") return [...tools, ...below]
-  return state => {
-    const made = tools(state)
-    return Effect.isEffect(made) ? Effect.map(made, list => [...list, ...below]) : [...made, ...below]
-  }
-}

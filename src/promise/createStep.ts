@@ -239,6 +239,7 @@ const ofAgent = (
   return Agent.toStep(agent, options)
 }
 
+// Its types are those of its two forms.
 /**
  * Makes a step, of what it does or of an agent. Throws `InvalidConfiguration`, which names the field and the remedy, when a
  * schema or the id cannot be used or an option is not known.
@@ -246,7 +247,6 @@ const ofAgent = (
  * @since 0.1.0
  * @category constructors
  */
-// Its types are those of its two forms.
 export const createStep = ((
   made: Agent | AnyOptions,
   options?: AgentAsStep<string>

@@ -59,7 +59,9 @@ type AnyStep<Data> = Step<string, Data, unknown, unknown>
 
 /**
  * A workflow that is being written: `Data` is what its last node gives. Every method gives a new draft; `commit` gives the
- * workflow. A draft cannot be awaited: its `then` adds a step.
+ * workflow. A draft cannot be awaited.
+ *
+ * - `then`: the next step takes what the one before gave.
  *
  * @since 0.1.0
  * @category models
@@ -77,7 +79,6 @@ export class WorkflowDraft<Id extends string, In, Init, Data, Output extends Too
     return new WorkflowDraft(draft, this.background)
   }
 
-  /** The next step takes what the one before gave. */
   // biome-ignore lint/suspicious/noThenProperty: the field's word for it; whoever awaits a draft is told that it is none.
   then<Next>(step: Step<string, Data, Next, unknown>): WorkflowDraft<Id, In, Init, Next, Output> {
     return this.next(this.draft.andThen(step))

@@ -19,6 +19,7 @@ export class InvalidValue extends Data.TaggedClass("InvalidValue")<{ readonly me
     return this.#issues
   }
 
+  /** The failure with what is wrong in it, place by place. */
   static readonly of = (message: string, issues: ReadonlyArray<Issue>): InvalidValue => {
     const invalidValue = new InvalidValue({ message })
     invalidValue.#issues = issues

@@ -26,6 +26,7 @@ export interface RunOptions<In> extends AnyRunOptions {
 
 /** Of a run that goes on after it was suspended. @since 0.1.0 @category models */
 export interface ResumeOptions extends AnyRunOptions {
+  /** The run that waits. */
   readonly runId: string
   /** The step, as it is called in chunks; it may be left out when only one is suspended. */
   readonly step?: string | AnyStep | ReadonlyArray<string>
@@ -35,6 +36,7 @@ export interface ResumeOptions extends AnyRunOptions {
 
 /** Of a run whose process has died, or was shut down. @since 0.1.0 @category models */
 export interface RestartOptions extends AnyRunOptions {
+  /** The run that is to go on. */
   readonly runId: string
 }
 

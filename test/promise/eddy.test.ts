@@ -82,7 +82,7 @@ describe("agents by name", () => {
     expectRefusal(
       caught(() => new Eddy({ agent: {} } as never)),
       "agent",
-      "agents, logger"
+      "agents, workflows, logger"
     )
   })
 })

@@ -1,11 +1,11 @@
 /** Begins a model call: its chunks arrive in the inbox of the run. */
-import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Answer from "../../model/Answer.js"
 import type { ModelRequest } from "../../model/ModelPort.js"
 import { ModelError } from "../../protocol/Errors.js"
 import type { Processing } from "../processors/processing.js"
 import { Heard, processingOf } from "../processors/streaming.js"
+import { Beginning } from "./aside.js"
 import { Holding } from "./holding.js"
 import type { StepPlan } from "./planning.js"
 import { startReading } from "./reading.js"
@@ -99,7 +99,7 @@ export const ask = <R>(run: Run<R>, plan: StepPlan<R>, attempt: Attempt): Asked 
   const controller = new AbortController()
   const isSaying = (): boolean => holding.isShown || heard?.isContent === true
   const silence = isLimited(limits) ? new SilenceWatch(limits, run.clock, isSaying) : undefined
-  let stopBeginning = (_: unknown): void => undefined
+  const beginning = new Beginning(run)
   const stopReading = startReading({
     model: chat.model(run.runFork),
     request,
@@ -109,19 +109,12 @@ export const ask = <R>(run: Run<R>, plan: StepPlan<R>, attempt: Attempt): Asked 
     processing,
     includeRequestBody,
     signal: controller.signal,
-    runPromise: effect =>
-      new Promise((resolve, reject) => {
-        const told = Effect.matchCause(effect, {
-          onFailure: cause => reject(Cause.squash(cause)),
-          onSuccess: resolve
-        })
-        stopBeginning = fork(run, told)
-      }),
+    runPromise: beginning.runPromise,
     onEnd: failure => end(failure)
   })
   const stop = (reason: unknown): void => {
     controller.abort(reason)
-    stopBeginning(reason)
+    beginning.stop(reason)
     stopReading()
   }
   const release = own(run, {

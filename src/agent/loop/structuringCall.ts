@@ -1,15 +1,14 @@
 /** The model that only writes the structured value: it is asked with the final answer, and what it says is not told. */
-import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
-import * as Answer from "../../model/Answer.js"
+import type { Answer } from "../../model/Answer.js"
 import type { LanguageModel, ModelRequest } from "../../model/ModelPort.js"
-import * as RunIds from "../../model/runIds.js"
+import type { Chunk } from "../../protocol/Chunk.js"
 import { ModelError } from "../../protocol/Errors.js"
 import { wellFormed } from "../../protocol/safeJson.js"
-import { startReading } from "./reading.js"
+import { askAside } from "./aside.js"
 import { type Attempt, type CallFailure, nextAttempt } from "./retrying.js"
-import { fork, type Run } from "./run.js"
+import type { Run } from "./run.js"
 import { isLimited, type Silence, SilenceWatch } from "./silence.js"
 import type { Outcome, Structuring } from "./structuring.js"
 
@@ -46,61 +45,20 @@ const askOnce = <R>(
   run: Run<R>,
   model: LanguageModel,
   structuring: Structuring,
-  retry: number
-): Effect.Effect<Answer.Answer, CallFailure> =>
+  { retry }: Attempt
+): Effect.Effect<Answer, CallFailure> =>
   Effect.suspend(() => {
     structuring.restart()
-    const request = requestOf(run, structuring)
-    const chat = run.telemetry.chat({ model, request, retry }, run.clock)
     let hasContent = false
-    const answer = Answer.make({
-      runId: run.runId,
-      messageId: run.messageId,
-      ids: RunIds.make(),
-      makeCallId: () => run.makeId("call"),
-      includeRawChunks: false,
-      emit: chunk => {
-        chat.heard()
-        if (chunk.type !== "text-delta") return
-        hasContent = true
-        structuring.written(chunk.payload.text)
-      }
-    })
-    run.nested.push(() => answer.usage)
+    const hear = (chunk: Chunk): void => {
+      if (chunk.type !== "text-delta") return
+      hasContent = true
+      structuring.written(chunk.payload.text)
+    }
     const { limits } = run.settings
     const silence = isLimited(limits) ? new SilenceWatch(limits, run.clock, () => hasContent) : undefined
-    const said = Effect.async<Answer.Answer, CallFailure>(resume => {
-      const controller = new AbortController()
-      let stopBeginning = (_: unknown): void => undefined
-      const stopReading = startReading({
-        model: chat.model(run.runFork),
-        request,
-        answer,
-        inbox: run.inbox,
-        silence,
-        processing: undefined,
-        includeRequestBody: false,
-        signal: controller.signal,
-        runPromise: effect =>
-          new Promise((resolve, reject) => {
-            const told = Effect.matchCause(effect, {
-              onFailure: cause => reject(Cause.squash(cause)),
-              onSuccess: resolve
-            })
-            stopBeginning = fork(run, told)
-          }),
-        onEnd: failure => {
-          chat.ended(answer, failure)
-          resume(failure === undefined ? Effect.succeed(answer) : Effect.fail(failure))
-        }
-      })
-      return Effect.sync(() => {
-        controller.abort()
-        stopBeginning(undefined)
-        stopReading()
-        chat.halted(answer, undefined)
-      })
-    })
+    const request = requestOf(run, structuring)
+    const said = askAside(run, { model, request, retry, hear, inbox: run.inbox, silence })
     if (silence === undefined) return said
     return Effect.raceFirst(
       said,
@@ -114,8 +72,8 @@ const ask = <R>(
   model: LanguageModel,
   structuring: Structuring,
   attempt: Attempt
-): Effect.Effect<Answer.Answer, CallFailure> =>
-  Effect.catchAll(askOnce(run, model, structuring, attempt.retry), failure =>
+): Effect.Effect<Answer, CallFailure> =>
+  Effect.catchAll(askOnce(run, model, structuring, attempt), failure =>
     Effect.gen(function* () {
       const choices = [{ model, maxRetries: run.settings.maxRetries }]
       const next = nextAttempt(choices, attempt, failure, yield* Random.next)
@@ -146,7 +104,6 @@ export const writeValue = <R>(
         )
       ),
     onSuccess: answer => {
-      answer.close(true)
       const reason = answer.finished?.reason
       return reason === "length" || reason === "content-filter"
         ? Effect.succeed(structuring.cutOff(reason))
