@@ -3,9 +3,42 @@ import { turn } from "../agent/kit.js"
 import type { Faults } from "./checks.js"
 import type { Told } from "./told.js"
 
-/** Timers of the platform, and whatever waits for the next turn. */
-const timers = (): number =>
-  process.getActiveResourcesInfo().filter(name => name === "Timeout" || name === "Immediate").length
+/** Timers, and what waits for the next turn. Those that the test runner has are its own: it took the functions before. */
+const pending = new Set<unknown>()
+
+type Timer = "setTimeout" | "setInterval" | "setImmediate"
+
+const watch = (set: Timer, clear: "clearTimeout" | "clearInterval" | "clearImmediate"): void => {
+  const real: (callback: (...rest: ReadonlyArray<unknown>) => void, ...rest: Array<never>) => unknown =
+    globalThis[set]
+  const forget: (timer: never) => void = globalThis[clear]
+  const watched = (callback: (...rest: ReadonlyArray<unknown>) => void, ...rest: Array<never>): unknown => {
+    const timer = real(
+      (...given) => {
+        if (set !== "setInterval") pending.delete(timer)
+        callback(...given)
+      },
+      ...rest
+    )
+    pending.add(timer)
+    return timer
+  }
+  // `promisify` looks for its own form of them.
+  Object.defineProperties(watched, Object.getOwnPropertyDescriptors(real))
+  Object.assign(globalThis, {
+    [set]: watched,
+    [clear]: (timer: never) => {
+      pending.delete(timer)
+      forget(timer)
+    }
+  })
+}
+
+watch("setTimeout", "clearTimeout")
+watch("setInterval", "clearInterval")
+watch("setImmediate", "clearImmediate")
+
+const timers = (): number => pending.size
 
 /** How many there are when nothing is going on: the fewest of some turns, as what came before may still be ending. */
 export const quietTimers = async (): Promise<number> => {
