@@ -708,7 +708,8 @@ describe("a process", () => {
     const [task] = (await manager.listTasks()).tasks
     await manager.waitFor(task?.id ?? "")
     await flush()
-    expect(timers()).toBe(before)
+    // The test runner has timers of its own, which end when they like.
+    expect(timers()).toBeLessThanOrEqual(before)
     controller.abort()
   })
 })
