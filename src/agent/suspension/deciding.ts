@@ -2,11 +2,17 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { TaskManager } from "../../background/TaskManager.js"
-import type { StorageError } from "../../protocol/Errors.js"
+import type {
+  AgentError,
+  InvalidResumeData,
+  RunNotFound,
+  StorageError,
+  ToolCallNotPending
+} from "../../protocol/Errors.js"
 import { RunStore } from "../../storage/RunStore.js"
 import type * as Tool from "../../tool/Tool.js"
 import { checked } from "../checkOptions.js"
-import type { Agent } from "../definition.js"
+import type { Agent, RunRequirements } from "../definition.js"
 import type { RunControl } from "../loop/run.js"
 import type { Turn } from "../prepare.js"
 import type { MemoryOptions, RunOptions } from "../RunOptions.js"
@@ -16,7 +22,7 @@ import { firstTurn, idleBeginning } from "../tasks/idleBeginning.js"
 import { checkResume, type ResumeOptions, recordResumed } from "../tasks/resuming.js"
 import { answerOf, type Decision } from "./decisions.js"
 import { locate } from "./finding.js"
-import { prepareLeg } from "./leg.js"
+import { type PreparedLeg, prepareLeg } from "./leg.js"
 import type { SavedRun, Store } from "./savedRuns.js"
 import { knows } from "./snapshot.js"
 
@@ -74,7 +80,11 @@ export const legOf = <
   defaults: RunOptions,
   control: RunControl,
   turn: Turn | undefined
-) => {
+): Effect.Effect<
+  PreparedLeg<R | RunRequirements<Tools, Memory>, Tools, Memory>,
+  AgentError | InvalidResumeData | ToolCallNotPending | RunNotFound,
+  R | RunRequirements<Tools, Memory>
+> => {
   const { toolCallId, ...runOptions } = options
   const { runId: _, ...rest } = runOptions
   // What is left has the types that it had.

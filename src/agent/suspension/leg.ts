@@ -28,7 +28,11 @@ export interface Deciding {
 }
 
 /** A run that can be started, and the options of whatever follows it. */
-interface PreparedLeg<R, Tools extends ReadonlyArray<Tool.Any>, Memory extends MemoryOptions | undefined> {
+export interface PreparedLeg<
+  R,
+  Tools extends ReadonlyArray<Tool.Any>,
+  Memory extends MemoryOptions | undefined
+> {
   readonly run: Run<R>
   readonly options: RunOptions<Tools, Memory>
 }
