@@ -94,6 +94,7 @@ export class Eddy<const Agents extends Readonly<Record<string, Agent>> = Readonl
   /** The background tasks; `undefined` when they are not enabled. */
   readonly backgroundTaskManager: BackgroundTaskManager | undefined
   readonly #runs: Runs.Runs
+  readonly #run: <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
   readonly #dispose: () => Promise<void>
   readonly #waiting = new Tasks.Waiting()
   #ended: Promise<void> | undefined
@@ -113,12 +114,13 @@ export class Eddy<const Agents extends Readonly<Record<string, Agent>> = Readonl
         : undefined
     const runtime =
       tasks ?? ManagedRuntime.make(stores === undefined ? logging : Layer.merge(logging, stores))
-    this.threads = new Threads(async effect => {
+    this.#run = async effect => {
       if (this.#ended !== undefined) throw Runs.shutDown
       const exit = await runtime.runPromiseExit(effect)
       if (Exit.isSuccess(exit)) return exit.value
       throw Cause.squash(exit.cause)
-    })
+    }
+    this.threads = new Threads(this.#run)
     this.backgroundTaskManager =
       tasks === undefined
         ? undefined
@@ -129,6 +131,18 @@ export class Eddy<const Agents extends Readonly<Record<string, Agent>> = Readonl
     this.#dispose = () => runtime.dispose()
     this.#runs = Runs.make(runtime)
     for (const agent of Object.values(this.agents)) Agent.adopt(agent, this.#runs)
+  }
+
+  /** Runs an effect where the agents run: with the logger, the stores and the tasks of the container. */
+  static readonly within = <A, E>(
+    eddy: Pick<Eddy, "agents" | "threads">,
+    effect: Effect.Effect<A, E>
+  ): Promise<A> => {
+    if (eddy instanceof Eddy) return eddy.#run(effect)
+    throw new InvalidConfiguration({
+      field: "eddy",
+      message: "This is no container. Make one with new Eddy({ agents })."
+    })
   }
 
   /** The agent of this name, or of this id. Throws `InvalidConfiguration`, which names the known ones. */
