@@ -161,7 +161,10 @@ export const mask = (chunk: Chunk, exposed: Exposed): Chunk | undefined => {
 }
 
 /** The JSON of a chunk, on one line. The same as that of `Chunk.encode`, without a schema. */
-export const encode = (chunk: Chunk): string => stringify(chunk)
+export const encode = (chunk: Chunk): string =>
+  chunk.type === "file" && typeof chunk.payload.data !== "string"
+    ? stringify({ ...chunk, payload: { ...chunk.payload, encoding: "base64" } })
+    : stringify(chunk)
 
 /** An error in the middle of a stream, as a chunk. */
 export const errorFrame = (runId: string, message: string): string =>

@@ -1,4 +1,5 @@
 /** Runs that were begun: read again from anywhere, and stopped. */
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import { type Asked, agentOf, type Handler } from "./asked.js"
 import { chunks, type Dialect, events } from "./dialect.js"
@@ -17,18 +18,26 @@ const firstOf = Effect.fnUntraced(function* ({ headers, query }: Asked) {
   return Number(last) + 1
 })
 
+/** Of a run that is over, and was read: `EventSource` does not come back after this. */
+const nothingLeft = HttpServerResponse.empty({ status: 204 })
+
 const again = Effect.fnUntraced(function* (asked: Asked, runId: string, from: number, dialect: Dialect) {
   const { headers, openStreams, principal, resource, runs, settings } = asked
   yield* openStreams.enter(principal)
   const header = headers[disconnectHeader]
   const policy = header === undefined ? undefined : readPolicy(header, settings)
   if (policy instanceof Refusal) return yield* policy
-  return yield* runStream(yield* runs.read(runId, resource, from, policy), dialect, settings)
+  const reading = yield* runs.read(runId, resource, from, policy)
+  if (dialect === events && from > 0 && reading.reader.isDone && reading.reader.end?._tag === "Told") {
+    return nothingLeft
+  }
+  return yield* runStream(reading, dialect, settings)
 })
 
 /** The events of a run, with their index as id. `EventSource` that comes back gets what it has missed, and nothing twice. */
 export const readEvents: Handler = asked =>
   Effect.flatMap(firstOf(asked), from => again(asked, asked.params["runId"] ?? "", from, events))
+
 
 /** The same for clients that read no ids. */
 export const observe: Handler = asked =>
