@@ -1,12 +1,13 @@
 /** Agents: what they are, and their runs. */
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import type * as Stream from "effect/Stream"
 import type { Chunk } from "../protocol/Chunk.js"
 import { IdGenerator } from "../protocol/Id.js"
 import { type Asked, agentOf, type Handler, isOwn } from "./asked.js"
 import { chunks } from "./dialect.js"
 import { collect } from "./full.js"
-import type { HostAgent, HostCall, HostRunOptions } from "./Host.js"
+import type { Host, HostAgent, HostCall, HostRunOptions } from "./Host.js"
 import { disconnectHeader, readPolicy } from "./policies.js"
 import * as Read from "./reading.js"
 import { invalidBody, notFound, Refusal } from "./refusal.js"
@@ -27,6 +28,14 @@ export const list: Handler = ({ host }) =>
 
 export const details: Handler = asked => Effect.map(agentOf(asked), agent => json(described(agent)))
 
+/** A run tells that a thread is not its own when it has begun, which is too late for a status. */
+const checkThread = Effect.fnUntraced(function* ({ threads }: Host, { memory }: RequestedOptions) {
+  if (memory === undefined) return
+  if (threads === undefined) return yield* invalidBody("memory", "there is no store of threads here")
+  const thread = yield* threads.get(memory.thread)
+  if (Option.isSome(thread) && thread.value.resourceId !== memory.resource) return yield* notFound("Thread")
+})
+
 type Begin = (options: HostRunOptions) => Stream.Stream<Chunk, unknown>
 
 /** Begins a run of the sender, under an id of its own unless the client has chosen one. */
@@ -38,9 +47,7 @@ export const begin = Effect.fnUntraced(function* (
   isResumed: boolean
 ) {
   const { headers, host, resource, runs, settings } = asked
-  if (options.memory !== undefined && host.threads === undefined) {
-    return yield* invalidBody("memory", "there is no store of threads here")
-  }
+  yield* checkThread(host, options)
   const policy = readPolicy(headers[disconnectHeader], settings)
   if (policy instanceof Refusal) return yield* policy
   if (!isResumed && options.runId !== undefined && runs.isKnown(options.runId)) {

@@ -1,5 +1,6 @@
 /** Bodies and queries as clients send them: read within their limits, and refused by the name of the field that is wrong. */
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { isRecord } from "../protocol/safeJson.js"
@@ -9,6 +10,14 @@ import { invalidBody, invalidQuery, Refusal } from "./refusal.js"
 export type Fields = Readonly<Record<string, unknown>>
 
 const tooLarge = new Refusal({ status: 413, message: "Request body too large" })
+
+const tooSlow = new Refusal({ status: 408, message: "The request body took too long" })
+
+/** Bytes beyond the limit that are read for the sake of the answer. */
+const mostDropped = 2 ** 22
+
+/** How long a body may take. */
+const bodyWithin = Duration.seconds(30)
 
 const join = (pieces: ReadonlyArray<Uint8Array>, length: number): Uint8Array => {
   const whole = new Uint8Array(length)
@@ -27,16 +36,19 @@ const readBytes = Effect.fnUntraced(function* (request: HttpServerRequest.HttpSe
   let length = 0
   yield* Stream.runForEach(request.stream, piece => {
     length += piece.length
-    pieces.push(piece)
-    return length > limit ? tooLarge : Effect.void
+    // The rest is read and dropped: who leaves a body unread breaks the connection, and the client never sees why.
+    if (length > limit) pieces.length = 0
+    else pieces.push(piece)
+    return length > limit + mostDropped ? tooLarge : Effect.void
   }).pipe(
+    Effect.timeoutFail({ duration: bodyWithin, onTimeout: () => tooSlow }),
     Effect.mapError(error =>
       error instanceof Refusal
         ? error
         : new Refusal({ status: 400, message: "The request body could not be read" })
     )
   )
-  return join(pieces, length)
+  return length > limit ? yield* tooLarge : join(pieces, length)
 })
 
 const decoder = new TextDecoder("utf-8", { fatal: true })

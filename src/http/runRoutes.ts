@@ -38,7 +38,6 @@ const again = Effect.fnUntraced(function* (asked: Asked, runId: string, from: nu
 export const readEvents: Handler = asked =>
   Effect.flatMap(firstOf(asked), from => again(asked, asked.params["runId"] ?? "", from, events))
 
-
 /** The same for clients that read no ids. */
 export const observe: Handler = asked =>
   Effect.gen(function* () {

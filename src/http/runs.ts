@@ -78,7 +78,7 @@ export interface Reading {
 }
 
 /** How long a run may take to begin before its response does: until then what fails is answered with a status. */
-const beginsWithin = Duration.millis(500)
+const beginsWithin = Duration.seconds(2)
 
 /** How long the runs of a server that ends may take to tell so. */
 const endsWithin = Duration.millis(400)

@@ -1,8 +1,8 @@
 /** What clients see of chunks, and its JSON. */
 import { Chunk } from "eddy"
+import * as Arbitrary from "effect/Arbitrary"
 import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
-import * as Arbitrary from "effect/Arbitrary"
 import { describe, expect, it } from "vitest"
 import { encode, mask } from "../../src/http/masking.js"
 import * as Sse from "../../src/http/sse.js"

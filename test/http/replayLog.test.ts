@@ -120,7 +120,10 @@ describe("the log of a run that is served", () => {
   it("is a window onto what was written, for any interleaving", () => {
     const step = FastCheck.oneof(
       FastCheck.record({ write: FastCheck.integer({ min: 1, max: 40 }) }),
-      FastCheck.record({ read: FastCheck.integer({ min: 1, max: 40 }), by: FastCheck.integer({ min: 0, max: 2 }) }),
+      FastCheck.record({
+        read: FastCheck.integer({ min: 1, max: 40 }),
+        by: FastCheck.integer({ min: 0, max: 2 })
+      }),
       FastCheck.record({ leave: FastCheck.integer({ min: 0, max: 2 }) })
     )
     FastCheck.assert(
