@@ -1,6 +1,7 @@
 /** Responses: JSON, errors, and streams of events. */
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Batch from "effect/Chunk"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
@@ -44,60 +45,97 @@ const encoder = new TextEncoder()
 /** A stream of frames as a response: opened at once, and never silent for long. */
 export const eventStream = (
   frames: Stream.Stream<string>,
-  settings: Pick<ServerSettings, "keepAlive">,
-  headers: Readonly<Record<string, string>> = {}
+  settings: Pick<ServerSettings, "keepAlive">
 ): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.stream(
     Stream.make(Sse.open).pipe(
       Stream.concat(keepAlive(frames, settings.keepAlive, Sse.keepAlive)),
       Stream.map(frame => encoder.encode(frame))
     ),
-    { headers: { ...Sse.headers, ...headers } }
+    { headers: Sse.headers }
   )
 
 /** Chunks that one pull turns into one piece of the response. */
 const batchSize = 64
 
-const waitFor = (reader: LogReader): Effect.Effect<void> =>
-  Effect.async<void>(resume => {
-    // A fiber may have rested since it looked.
-    if (reader.hasNews) return resume(Effect.void)
-    const forget = reader.wait(() => resume(Effect.void))
-    return Effect.sync(forget)
-  })
+/** Tells when a response has been silent for too long: one timer for all of it, and nothing for each chunk. */
+class Pulse {
+  private silence = 0
+  private isDue = false
+  private waiting: (() => void) | undefined
+
+  /** Something was said. */
+  said(): void {
+    this.silence = 0
+  }
+
+  /** Half of the time is over. */
+  tick(): void {
+    this.silence++
+    if (this.silence < 2) return
+    this.silence = 0
+    this.isDue = true
+    this.waiting?.()
+  }
+
+  /** Whether it is time to say something, once. */
+  take(): boolean {
+    const { isDue } = this
+    this.isDue = false
+    return isDue
+  }
+
+  /** Waits for news of the reader, or until something is to be said. */
+  next(reader: LogReader): Effect.Effect<void> {
+    return Effect.async<void>(resume => {
+      const wake = (): void => resume(Effect.void)
+      // A fiber may have rested since it looked.
+      if (reader.hasNews || this.isDue) return wake()
+      const forget = reader.wait(wake)
+      this.waiting = wake
+      return Effect.sync(forget)
+    })
+  }
+}
 
 /** The frames of a run from the reader's place on. Whatever goes wrong stands in a frame: it never just ends. */
-const framesOf = ({ reader, run }: Reading, dialect: Dialect): Stream.Stream<string> => {
+const framesOf = ({ reader, run }: Reading, dialect: Dialect, pulse: Pulse): Stream.Stream<Uint8Array> => {
   const framing = dialect.framing(run.id)
+  let isBegun = false
   let isOver = false
-  const broken = (message: string): Batch.Chunk<string> => {
-    isOver = true
-    return Batch.of(`${framing.error(message)}${framing.end()}`)
+  const say = (text: string): Effect.Effect<Batch.Chunk<Uint8Array>> => {
+    pulse.said()
+    return Effect.succeed(Batch.of(encoder.encode(text)))
   }
-  const next: Effect.Effect<Batch.Chunk<string>, Option.Option<never>> = Effect.suspend(() => {
+  const broken = (message: string) => {
+    isOver = true
+    return say(`${framing.error(message)}${framing.end()}`)
+  }
+  const next: Effect.Effect<Batch.Chunk<Uint8Array>, Option.Option<never>> = Effect.suspend(() => {
     if (isOver) return Effect.fail(Option.none())
-    if (reader.isTooLate) {
-      return Effect.succeed(broken("This reader was too slow: what comes next is not kept any more."))
+    if (!isBegun) {
+      isBegun = true
+      return say(Sse.open)
     }
-    if (reader.isClosed) {
-      return Effect.succeed(
-        broken(`This stream is too old. Read the rest of the run from ${reader.index} on.`)
-      )
-    }
+    if (reader.isTooLate) return broken("This reader was too slow: what comes next is not kept any more.")
+    if (reader.isClosed)
+      return broken(`This stream is too old. Read the rest of the run from ${reader.index} on.`)
     const from = reader.index
     const taken = reader.take(batchSize)
     if (taken.length > 0) {
       const text = taken.map((entry, place) => framing.frames(entry, from + place)).join("")
-      return text === "" ? next : Effect.succeed(Batch.of(text))
+      return text === "" ? next : say(text)
     }
-    if (reader.end?._tag === "Broken") return Effect.succeed(broken(reader.end.message))
+    if (reader.end?._tag === "Broken") return broken(reader.end.message)
     if (reader.isDone) {
       isOver = true
-      return Effect.succeed(Batch.of(framing.end()))
+      const text = framing.end()
+      return text === "" ? next : say(text)
     }
-    return Effect.zipRight(waitFor(reader), next)
+    if (pulse.take()) return say(Sse.keepAlive)
+    return Effect.zipRight(pulse.next(reader), next)
   })
-  return Stream.filter(Stream.repeatEffectChunkOption(next), text => text !== "")
+  return Stream.repeatEffectChunkOption(next)
 }
 
 /** The id of the run that a stream is of. */
@@ -109,9 +147,18 @@ export const runStream = Effect.fnUntraced(function* (
   dialect: Dialect,
   settings: Pick<ServerSettings, "keepAlive" | "maxStreamAge">
 ) {
+  const pulse = new Pulse()
+  const half = Duration.times(settings.keepAlive, 0.5)
+  yield* Effect.forkScoped(
+    Effect.forever(
+      Effect.delay(
+        Effect.sync(() => pulse.tick()),
+        half
+      )
+    )
+  )
   yield* Effect.forkScoped(Effect.delay(reading.leave, settings.maxStreamAge))
-  return eventStream(framesOf(reading, dialect), settings, {
-    [runIdHeader]: reading.run.id,
-    ...dialect.headers
+  return HttpServerResponse.stream(framesOf(reading, dialect, pulse), {
+    headers: { ...Sse.headers, [runIdHeader]: reading.run.id, ...dialect.headers }
   })
 })
