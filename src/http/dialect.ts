@@ -1,5 +1,6 @@
 /** How the chunks of a run become the frames of one kind of client. */
 import type { Chunk } from "../protocol/Chunk.js"
+import { stringify } from "../protocol/safeJson.js"
 import { errorFrame } from "./masking.js"
 import type { Entry } from "./replayLog.js"
 import * as Sse from "./sse.js"
@@ -40,24 +41,35 @@ export const events: Dialect = {
   })
 }
 
-/** A dialect of a pure mapping: the JSON texts of the events that a chunk becomes. */
-export const mapped = (mapping: {
+/** What a pure mapping makes of the chunks of one response. */
+interface Mapper<Frame> {
+  readonly push: (chunk: Chunk) => ReadonlyArray<Frame>
+  /** The frames of the end; `failure` is why it comes too early. */
+  readonly end: (failure?: unknown) => ReadonlyArray<Frame>
+}
+
+/** A dialect of a mapping. Its responses begin at the first chunk. */
+export const mapped = <Frame>(mapping: {
   readonly headers?: Readonly<Record<string, string>>
+  /** Whether `[DONE]` is the last frame: for some clients it must be, for others it is fatal. */
   readonly isDoneTold: boolean
-  readonly make: (runId: string) => {
-    readonly events: (chunk: Chunk) => ReadonlyArray<string>
-    readonly error: (message: string) => ReadonlyArray<string>
-    readonly end: () => ReadonlyArray<string>
-  }
+  readonly mapper: (runId: string) => Mapper<Frame>
+  /** A frame as it is sent. Default: its JSON as data. */
+  readonly frame?: (frame: Frame) => string
 }): Dialect => ({
   headers: mapping.headers ?? {},
   framing: runId => {
-    const made = mapping.make(runId)
-    const join = (texts: ReadonlyArray<string>): string => texts.map(Sse.data).join("")
+    const { frame = (one: Frame) => Sse.data(stringify(one)), isDoneTold, mapper } = mapping
+    const { end, push } = mapper(runId)
+    const join = (frames: ReadonlyArray<Frame>): string => frames.map(frame).join("")
+    let hasFailed = false
     return {
-      frames: ({ chunk }) => join(made.events(chunk)),
-      error: message => join(made.error(message)),
-      end: () => `${join(made.end())}${mapping.isDoneTold ? Sse.done : ""}`
+      frames: ({ chunk }) => join(push(chunk)),
+      error: message => {
+        hasFailed = true
+        return join(end(new Error(message)))
+      },
+      end: () => `${hasFailed ? "" : join(end())}${isDoneTold ? Sse.done : ""}`
     }
   }
 })

@@ -1,5 +1,6 @@
 /** Why a request gets no answer: a status, a sentence that a client may read, and the fields that it is about. */
 import * as Data from "effect/Data"
+import * as Predicate from "effect/Predicate"
 import * as Errors from "../protocol/Errors.js"
 import { clientOptions } from "./settings.js"
 
@@ -43,6 +44,10 @@ export const fromError = (error: unknown, exposed: boolean): Refusal => {
   }
   if (error instanceof Errors.InvalidConfiguration && isClientOption(error.field)) {
     return invalidBody(error.field, error.message)
+  }
+  if (Predicate.isTagged(error, "RunNotFound")) return notFound("Run")
+  if (Predicate.isTagged(error, "ToolCallNotPending")) {
+    return new Refusal({ status: 409, message: "This call waits for nobody." })
   }
   if (error instanceof Errors.ThreadNotFound) return notFound("Thread")
   if (error instanceof Errors.TaskNotFound) return notFound("Task")
