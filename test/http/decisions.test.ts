@@ -16,7 +16,7 @@ const waiting: ReadonlyArray<Http.HostSuspendedRun> = ["alice", "bob"].map(resou
 const envelope = (runId: string) => ({ runId, from: "AGENT" }) as const
 
 const run = (runId: string, result: unknown): Stream.Stream<Chunk.Chunk> =>
-  Stream.make<ReadonlyArray<Chunk.Chunk>>(
+  Stream.make<Array<Chunk.Chunk>>(
     { type: "start", ...envelope(runId), payload: { agentId: "clerk" } },
     { type: "tool-result", ...envelope(runId), payload: { toolCallId: "c1", toolName: "pay", result } },
     {
