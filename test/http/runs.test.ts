@@ -178,6 +178,36 @@ describe("runs over HTTP", () => {
     )
   })
 
+  it("are left by streams that are too old, which say so", async () => {
+    const script = wordByWord()
+    const { api } = await served(
+      { helper: agentWith([], { model: script.model }) },
+      { streams: { maxAgeMs: 300 } }
+    )
+    const body = await (await post(`${api}/agents/helper/stream`, { messages: "Hello" })).text()
+    expect(chunksOf(body).at(-1)).toMatchObject({ type: "error", from: "SYSTEM" })
+    expect(body).toContain("too old")
+    await vi.waitFor(() => expect(script.stopped()).toBeDefined())
+    const tasks = await (await fetch(`${api}/background-tasks/stream`)).text()
+    expect(tasks).toContain("too old")
+  })
+
+  it("go on when the server says so, unless their request says something else", async () => {
+    const script = wordByWord()
+    const { api } = await served(
+      { helper: agentWith([], { model: script.model }) },
+      { onDisconnect: "continue" }
+    )
+    const send = (headers: Readonly<Record<string, string>>) =>
+      post(`${api}/agents/helper/stream`, { messages: "Hello", runId: "mine" }, headers)
+    await readerOf(await send({})).cancel()
+    await script.say(2)
+    expect(script.stopped()).toBeUndefined()
+    const headers = { "x-on-disconnect": "abort" }
+    await readerOf(await fetch(`${api}/runs/mine/events`, { headers })).cancel()
+    await vi.waitFor(() => expect(script.stopped()).toBeDefined())
+  })
+
   it("refuse a disconnect policy that is none", async () => {
     const { api } = await served({ helper: agentWith([]) })
     for (const policy of ["maybe", "-1", "999999999"]) {
