@@ -133,7 +133,7 @@ const executionOf = ({ executor }: TaskExecution) => ({
 })
 
 /** The public face of a manager. */
-const faceOf = (manager: TaskManager.ManagerService): BackgroundTasks["Type"] => ({
+export const faceOf = (manager: TaskManager.ManagerService): BackgroundTasks["Type"] => ({
   stream: (filter = {}) => streamOf(manager, filter),
   get: manager.get,
   list: manager.list,
