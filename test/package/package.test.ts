@@ -80,7 +80,7 @@ describe("the archive", () => {
         file.replace(/^src\/(.*)\.ts$/, `dist/$1${extension}`)
       )
     )
-    const rooms = files.filter(file => /^src\/\w+\/README\.md$/.test(file))
+    const rooms = files.filter(file => /^src\/[\w/]+\/README\.md$/.test(file))
     const documents = ["CHANGELOG.md", "LICENSE", "README.md", "package.json", ...rooms]
     expect(rooms.length).toBeGreaterThan(3)
     expect(sources.length).toBeGreaterThan(50)

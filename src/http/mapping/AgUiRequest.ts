@@ -7,9 +7,10 @@ import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import type { MessageInput, ModelMessageInput } from "../../protocol/Conversation.js"
 import { isRecord } from "../../protocol/safeJson.js"
-import { type ClientTool, inputOf } from "./clientTools.js"
+import { type ClientTool, clientTool, inputOf } from "./clientTools.js"
 import { readDecisionId } from "./decisionId.js"
-import { bodyReader, InvalidRequest, loose } from "./InvalidRequest.js"
+import { InvalidRequest } from "./InvalidRequest.js"
+import { bodyReader, loose } from "./requestShape.js"
 
 /** The answer to an interrupt. @since 0.1.0 @category models */
 export interface Answer {
@@ -230,11 +231,9 @@ export const read = (body: unknown): Either.Either<AgUiRequest, InvalidRequest> 
         instructions: messages.flatMap(message =>
           message.role === "system" || message.role === "developer" ? [message.content] : []
         ),
-        tools: (tools ?? []).map(({ description, name, parameters }) => ({
-          name,
-          ...(description === undefined ? {} : { description }),
-          inputSchema: isRecord(parameters) ? parameters : { type: "object" }
-        })),
+        tools: (tools ?? []).map(({ description, name, parameters }) =>
+          clientTool(name, description, parameters)
+        ),
         context: context ?? [],
         answers,
         openToolCallIds: openCalls(messages)

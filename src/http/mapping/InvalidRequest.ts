@@ -4,9 +4,6 @@
  * @since 0.1.0
  */
 import * as Data from "effect/Data"
-import * as Either from "effect/Either"
-import * as ParseResult from "effect/ParseResult"
-import * as Schema from "effect/Schema"
 
 /**
  * The body of a request has not the shape of its protocol, or asks for what cannot be done here. `field` names the place,
@@ -19,31 +16,3 @@ export class InvalidRequest extends Data.TaggedError("InvalidRequest")<{
   readonly field: string
   readonly message: string
 }> {}
-
-/** Other libraries send `null` when there is nothing to say. */
-export const loose = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { nullable: true })
-
-const shown = (path: ReadonlyArray<PropertyKey>): string =>
-  path
-    .map(key => (typeof key === "number" ? `[${key}]` : `.${String(key)}`))
-    .join("")
-    .replace(/^\./, "")
-
-/** Of the alternatives of a union the one that got deepest is the one that was meant. */
-const refusal = (issue: ParseResult.ParseIssue, remedy: string): InvalidRequest => {
-  const found = ParseResult.ArrayFormatter.formatIssueSync(issue).reduce((best, next) =>
-    next.path.length > best.path.length ? next : best
-  )
-  const field = shown(found.path)
-  const reason = found.message.split("\n")[0] ?? ""
-  return new InvalidRequest({ field, message: `${field || "The body"}: ${reason}. ${remedy}` })
-}
-
-/** Reads a body; `remedy` says what should be there. */
-export const bodyReader = <A, I>(schema: Schema.Schema<A, I>, remedy: string) => {
-  const decode = ParseResult.decodeUnknownEither(schema)
-  return (body: unknown): Either.Either<A, InvalidRequest> =>
-    Either.mapLeft(decode(body), issue => refusal(issue, remedy))
-}
-
-export const OpenRecord = Schema.Record({ key: Schema.String, value: Schema.Unknown })

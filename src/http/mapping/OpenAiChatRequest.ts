@@ -7,9 +7,10 @@ import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import type { ModelSettings, ToolChoice } from "../../model/ModelPort.js"
 import type { FileInput, ModelMessageInput, TextInput } from "../../protocol/Conversation.js"
-import { isRecord } from "../../protocol/safeJson.js"
-import { type ClientTool, inputOf } from "./clientTools.js"
-import { bodyReader, InvalidRequest, loose } from "./InvalidRequest.js"
+import { type ClientTool, clientTool, inputOf } from "./clientTools.js"
+import { InvalidRequest } from "./InvalidRequest.js"
+import { mediaTypeOf, sampling, settingsOf, ToolChoiceBody, toolChoiceOf } from "./openAiBody.js"
+import { bodyReader, loose } from "./requestShape.js"
 
 /** What both protocols of OpenAI ask for. @since 0.1.0 @category models */
 export interface OpenAiRequest {
@@ -62,17 +63,9 @@ const Message = Schema.Union(
   Schema.Struct({ role: Schema.Literal("tool"), tool_call_id: Schema.String, content: Content })
 )
 
-export const ToolChoiceBody = Schema.Union(
-  Schema.Literal("auto", "none", "required"),
-  Schema.Struct({ type: Schema.Literal("function"), function: Schema.Struct({ name: Schema.String }) }),
-  Schema.Struct({ type: Schema.Literal("function"), name: Schema.String })
-)
-
-export const sampling = { temperature: loose(Schema.Number), top_p: loose(Schema.Number) }
-
 const Body = Schema.Struct({
   model: Schema.NonEmptyString,
-  messages: Schema.NonEmptyArray(Message),
+  messages: Schema.Array(Message),
   stream: loose(Schema.Boolean),
   stream_options: loose(Schema.Struct({ include_usage: loose(Schema.Boolean) })),
   n: loose(Schema.Literal(1)),
@@ -126,10 +119,6 @@ const partOf = (part: PartOf): TextInput | FileInput => {
   }
 }
 
-/** Of a data URL, what it says itself. */
-export const mediaTypeOf = (url: string, otherwise: string): string =>
-  /^data:([^;,]+)/.exec(url)?.[1] ?? otherwise
-
 const textOf = (content: typeof Content.Type): string =>
   typeof content === "string"
     ? content
@@ -161,26 +150,6 @@ const messageOf = (message: Body["messages"][number]): ReadonlyArray<ModelMessag
       return []
   }
 }
-
-/** Settings that the request has, without those that it leaves out. */
-export const settingsOf = (
-  settings: { readonly [Key in keyof ModelSettings]?: ModelSettings[Key] | undefined }
-) => Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)) as ModelSettings
-
-export const toolChoiceOf = (choice: typeof ToolChoiceBody.Type | undefined): ToolChoice | undefined => {
-  if (choice === undefined || typeof choice === "string") return choice
-  return { type: "tool", toolName: "function" in choice ? choice.function.name : choice.name }
-}
-
-export const clientTool = (
-  name: string,
-  description: string | undefined,
-  parameters: unknown
-): ClientTool => ({
-  name,
-  ...(description === undefined ? {} : { description }),
-  inputSchema: isRecord(parameters) ? parameters : { type: "object" }
-})
 
 /**
  * Reads the body of a request. What its messages hold is read when a run is told them. Fails with `InvalidRequest`, also for

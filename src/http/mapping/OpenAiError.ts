@@ -21,12 +21,17 @@ export interface ErrorBody {
 export interface Failure {
   readonly status: 400 | 404 | 409 | 500
   readonly error: OpenAiError
+  /** Send them: the client repeats what ended with 409 or 5xx, and a run that is repeated does again what its tools have done. */
+  readonly headers: { readonly "x-should-retry": "false" }
 }
+
+const headers = { "x-should-retry": "false" } as const
 
 /** The body has not the shape that it should have. @since 0.1.0 @category constructors */
 export const invalidRequest = (field: string, message: string): Failure => ({
   status: 400,
-  error: { message, type: "invalid_request_error", code: null, param: field === "" ? null : field }
+  error: { message, type: "invalid_request_error", code: null, param: field === "" ? null : field },
+  headers
 })
 
 /** There is no agent of this name. @since 0.1.0 @category constructors */
@@ -37,19 +42,22 @@ export const modelNotFound = (model: string): Failure => ({
     type: "invalid_request_error",
     code: "model_not_found",
     param: "model"
-  }
+  },
+  headers
 })
 
 /** The run failed. @since 0.1.0 @category constructors */
 export const runFailed = (message: string): Failure => ({
   status: 500,
-  error: { message, type: "server_error", code: null, param: null }
+  error: { message, type: "server_error", code: null, param: null },
+  headers
 })
 
 /** Somebody has stopped the run. @since 0.1.0 @category constructors */
 export const runAborted: Failure = {
   status: 500,
-  error: { message: "The run was aborted.", type: "server_error", code: "aborted", param: null }
+  error: { message: "The run was aborted.", type: "server_error", code: "aborted", param: null },
+  headers
 }
 
 /** The run waits for a decision, which this protocol has no word for. @since 0.1.0 @category constructors */
@@ -65,6 +73,7 @@ export const runSuspended = (
       type: "invalid_request_error",
       code: "run_suspended",
       param: null
-    }
+    },
+    headers
   }
 }

@@ -6,17 +6,11 @@
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import type { FileInput, ModelMessageInput, TextInput } from "../../protocol/Conversation.js"
-import { inputOf } from "./clientTools.js"
-import { bodyReader, InvalidRequest, loose } from "./InvalidRequest.js"
-import {
-  clientTool,
-  mediaTypeOf,
-  type OpenAiRequest,
-  sampling,
-  settingsOf,
-  ToolChoiceBody,
-  toolChoiceOf
-} from "./OpenAiChatRequest.js"
+import { clientTool, inputOf } from "./clientTools.js"
+import { InvalidRequest } from "./InvalidRequest.js"
+import type { OpenAiRequest } from "./OpenAiChatRequest.js"
+import { mediaTypeOf, sampling, settingsOf, ToolChoiceBody, toolChoiceOf } from "./openAiBody.js"
+import { bodyReader, loose } from "./requestShape.js"
 
 const Part = Schema.Union(
   Schema.Struct({ type: Schema.Literal("input_text", "output_text", "text"), text: Schema.String }),

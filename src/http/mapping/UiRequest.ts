@@ -8,7 +8,8 @@ import * as Schema from "effect/Schema"
 import type { UIMessage } from "../../protocol/Message.js"
 import { isRecord } from "../../protocol/safeJson.js"
 import { readDecisionId } from "./decisionId.js"
-import { bodyReader, type InvalidRequest, loose, OpenRecord } from "./InvalidRequest.js"
+import type { InvalidRequest } from "./InvalidRequest.js"
+import { bodyReader, loose, OpenRecord } from "./requestShape.js"
 
 /** What somebody has decided about a call that waited for it. @since 0.1.0 @category models */
 export interface Decision {
