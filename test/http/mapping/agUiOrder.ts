@@ -14,7 +14,14 @@ export const faultsOf = async (events: ReadonlyArray<object>): Promise<ReadonlyA
     fetch: () => Promise.resolve(sseResponse(events.map(dataLine)))
   })
   try {
-    await agent.runAgent({}, { onRunErrorEvent: () => void (isTold = true) })
+    await agent.runAgent(
+      {},
+      {
+        onRunErrorEvent: () => {
+          isTold = true
+        }
+      }
+    )
   } catch (thrown) {
     if (!isTold) faults.push(String(thrown))
   } finally {
