@@ -14,13 +14,15 @@ export class UiNested {
     private readonly tools: UiTools
   ) {}
 
-  take({ payload }: Of<"tool-output">, { chunk, path }: Nested) {
+  take({ payload, runId }: Of<"tool-output">, { chunk, path }: Nested) {
     const { toolCallId } = payload
     if (path.length === 0) return this.tools.preliminary(toolCallId, payload.output)
     if (isData(chunk)) return this.send(dataFrame(chunk))
     if (path.length > 1) return
-    const run = this.runs.get(toolCallId) ?? new NestedProgress()
-    this.runs.set(toolCallId, run)
+    // A model may use the id of a call again in a later turn.
+    const key = `${runId} ${toolCallId}`
+    const run = this.runs.get(key) ?? new NestedProgress()
+    this.runs.set(key, run)
     const isWorthTelling = run.take(chunk)
     if (chunk.type === "text-delta") {
       const data = { toolCallId, textDelta: chunk.payload.text }

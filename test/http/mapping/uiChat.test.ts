@@ -1,5 +1,8 @@
 /** The `Chat` of the AI SDK, which is `useChat` without React, against mapped chunks: posting, deciding, reconnecting. */
-import { lastAssistantMessageIsCompleteWithApprovalResponses } from "ai"
+import {
+  lastAssistantMessageIsCompleteWithApprovalResponses,
+  lastAssistantMessageIsCompleteWithToolCalls
+} from "ai"
 import { Conversation } from "eddy"
 import { Effect, Either } from "effect"
 import { describe, expect, it } from "vitest"
@@ -230,6 +233,41 @@ describe("an approval", () => {
     expect(partsOf(chat.messages[1], "tool-agent")).toMatchObject([{ output: "found" }])
     await chat.sendMessage({ text: "And now?" })
     expect(requestOf(posted[2]?.body).decisions).toStrictEqual([])
+  })
+})
+
+describe("a tool of the client", () => {
+  it("is executed there, and the message goes on with its output", async () => {
+    const { fetch, posted } = serve((body, count) => {
+      if (count === 1) {
+        return {
+          chunks: [
+            start(),
+            stepStart(),
+            ...streamed("c1", "locate"),
+            stepFinish("r1", { calls: ["c1"], isClients: true }),
+            finish("tool-calls", "r1", { stoppedBy: "client-tool" })
+          ]
+        }
+      }
+      const { continues } = requestOf(body)
+      return { chunks: says("Bern.", "r2"), options: continues === undefined ? {} : { continues } }
+    })
+    const chat = chatOver(fetch, { sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithToolCalls })
+    await chat.sendMessage({ text: "Where?" })
+    await chat.addToolOutput({ tool: "locate", toolCallId: "c1", output: { city: "Bern" } })
+    await expect.poll(() => posted.length).toBe(2)
+    await expect.poll(() => chat.status).toBe("ready")
+    expect(chat.messages).toHaveLength(2)
+    expect(uiText(chat.messages[1])).toBe("Bern.")
+    const { decisions, messages, newMessages } = requestOf(posted[1]?.body)
+    expect(decisions).toStrictEqual([])
+    expect(newMessages.map(({ id }) => id)).toStrictEqual(["message-r1"])
+    const prompt = await Effect.runPromise(Conversation.fromInput(messages))
+    expect(prompt.at(-1)).toMatchObject({
+      content: [{ toolName: "locate", output: { value: { city: "Bern" } } }]
+    })
+    expect(posted).toHaveLength(2)
   })
 })
 
