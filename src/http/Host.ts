@@ -49,6 +49,8 @@ export interface HostSuspendedRun {
     readonly args: unknown
     readonly requiresApproval: boolean
     readonly suspendPayload?: unknown
+    /** What it must be resumed with, as JSON Schema. */
+    readonly resumeSchema?: unknown
   }>
 }
 

@@ -7,7 +7,7 @@ import * as Agent from "../agent/Agent.js"
 import { BackgroundTasks } from "../background/BackgroundTasks.js"
 import { ThreadStore } from "../storage/ThreadStore.js"
 import type { Host, HostAgent, HostRunOptions, HostTasks } from "./Host.js"
-import { Refusal } from "./refusal.js"
+import { suspendedIn, toHostRuns } from "./suspendedRuns.js"
 
 /** Agents by the name that paths have. @since 0.1.0 @category models */
 export type Agents = Readonly<Record<string, Agent.Agent<unknown>>>
@@ -27,13 +27,23 @@ const agentOf = <R>(agent: Agent.Agent<R>, services: Context.Context<R | ThreadS
   description: agent.description,
   stream: (input, options) =>
     Stream.provideContext(Agent.stream(agent, input, runOptions(options)), services),
-  resume: (data, { runId, toolCallId }, options) =>
-    toolCallId === undefined
-      ? Stream.fail(new Refusal({ status: 400, message: "`toolCallId` is required" }))
-      : Stream.provideContext(
-          Agent.resumeStream(agent, data, { ...runOptions(options), runId, toolCallId }),
-          services
-        )
+  resume: (data, call, options) =>
+    Stream.provideContext(Agent.resumeStream(agent, data, { ...runOptions(options), ...call }), services),
+  decide: (decision, call, options) => {
+    const given = { ...runOptions(options), ...call }
+    const stream = decision.approved
+      ? Agent.approveToolCall(agent, given)
+      : Agent.declineToolCall(agent, {
+          ...given,
+          ...(decision.reason === undefined ? {} : { reason: decision.reason })
+        })
+    return Stream.provideContext(stream, services)
+  },
+  suspendedRuns: filter =>
+    Effect.map(
+      Effect.provide(Agent.listSuspendedRuns(agent, suspendedIn(filter)), services),
+      toHostRuns(filter)
+    )
 })
 
 const tasksOf = (tasks: BackgroundTasks["Type"]): HostTasks => ({

@@ -6,6 +6,7 @@ import * as Stream from "effect/Stream"
 import { faceOf } from "../background/BackgroundTasks.js"
 import { TaskManager } from "../background/TaskManager.js"
 import type { Host, HostAgent, HostRunOptions } from "../http/Host.js"
+import { suspendedIn, toHostRuns } from "../http/suspendedRuns.js"
 import type { Chunk } from "../protocol/Chunk.js"
 import { ThreadStore } from "../storage/ThreadStore.js"
 import type { Agent } from "./Agent.js"
@@ -58,8 +59,18 @@ const agentOf = (agent: Agent): HostAgent => ({
   name: agent.name,
   description: agent.description,
   stream: (input, options) => begun(() => agent.stream(input, toOptions(options))),
-  resume: (data, { runId, toolCallId = "" }, options) =>
-    begun(() => agent.resumeStream(data, { ...toOptions(options), runId, toolCallId }))
+  resume: (data, call, options) => begun(() => agent.resumeStream(data, { ...toOptions(options), ...call })),
+  decide: (decision, call, options) => {
+    const given = { ...toOptions(options), ...call }
+    if (decision.approved) return begun(() => agent.approveToolCall(given))
+    const { reason } = decision
+    return begun(() => agent.declineToolCall({ ...given, ...(reason === undefined ? {} : { reason }) }))
+  },
+  suspendedRuns: filter =>
+    Effect.map(
+      fromPromise(() => agent.listSuspendedRuns(suspendedIn(filter))),
+      toHostRuns(filter)
+    )
 })
 
 /** What a container serves. To be run where the container runs. */
