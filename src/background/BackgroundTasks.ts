@@ -132,7 +132,7 @@ const executionOf = ({ executor }: TaskExecution) => ({
   concurrency: undefined
 })
 
-/** The public face of a manager. */
+/** The public face of a manager. @since 0.1.0 @category conversions */
 export const faceOf = (manager: TaskManager.ManagerService): BackgroundTasks["Type"] => ({
   stream: (filter = {}) => streamOf(manager, filter),
   get: manager.get,

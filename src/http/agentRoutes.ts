@@ -13,6 +13,7 @@ import * as Read from "./reading.js"
 import { invalidBody, notFound, Refusal } from "./refusal.js"
 import { json, runStream } from "./responses.js"
 import { type RequestedOptions, readCall, readMessages, readOptions, unsupported } from "./runRequests.js"
+import type { Conversation } from "./runs.js"
 
 /** Never the instructions: whoever may talk to an agent need not know what it was told. */
 const described = ({ description, id, name }: HostAgent) => ({
@@ -44,7 +45,8 @@ export const begin = Effect.fnUntraced(function* (
   agent: HostAgent,
   options: RequestedOptions,
   stream: Begin,
-  isResumed: boolean
+  isResumed: boolean,
+  conversation?: Conversation
 ) {
   const { headers, host, resource, runs, settings } = asked
   yield* checkThread(host, options)
@@ -61,6 +63,7 @@ export const begin = Effect.fnUntraced(function* (
     agentId: agent.id,
     owner: resource,
     policy,
+    ...(conversation === undefined ? {} : { conversation }),
     stream: abortSignal => stream({ ...options, ...(isResumed ? {} : { runId: id }), abortSignal })
   })
 })
@@ -95,7 +98,7 @@ export const generate: Handler = asked =>
   })
 
 /** Whether the call is the sender's to decide about: a task of its own, or a run. */
-const checkCall = Effect.fnUntraced(function* (asked: Asked, agent: HostAgent, call: HostCall) {
+export const checkCall = Effect.fnUntraced(function* (asked: Asked, agent: HostAgent, call: HostCall) {
   const { host, resource, runs } = asked
   if (resource === undefined || runs.owns(call.runId, resource)) return
   const stored = (yield* agent.suspendedRuns?.({ runId: call.runId }) ?? Effect.succeed([])).find(

@@ -6,7 +6,7 @@ import type { Entry } from "./replayLog.js"
 import * as Sse from "./sse.js"
 
 /** What makes the frames of one response. It begins at the first chunk that the response has. */
-export interface Framing {
+interface Framing {
   /** The frames of a chunk, in one string; empty for none. */
   readonly frames: (entry: Entry, index: number) => string
   /** The frames of a failure in the middle. */

@@ -28,7 +28,7 @@ const suspendPayload = (chunks: ReadonlyArray<Chunk>) => {
 }
 
 /** The whole of a run. Calls and results are chunks, as in a stream. */
-export const toBody = (full: FullOutput, suspensions: ReadonlyArray<Chunk>) => {
+const toBody = (full: FullOutput, suspensions: ReadonlyArray<Chunk>) => {
   const { messageId, status, steps, ...rest } = full
   return {
     ...rest,
@@ -46,7 +46,8 @@ export const toBody = (full: FullOutput, suspensions: ReadonlyArray<Chunk>) => {
   }
 }
 
-const news = (reader: LogReader): Effect.Effect<void> =>
+/** Waits until there is something to read. */
+export const news = (reader: LogReader): Effect.Effect<void> =>
   Effect.async<void>(resume => {
     if (reader.hasNews) return resume(Effect.void)
     const forget = reader.wait(() => resume(Effect.void))

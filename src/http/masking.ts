@@ -45,7 +45,7 @@ export const runFailed = (error: unknown): string =>
   error instanceof Errors.ModelError ? "The model could not answer." : "The run failed."
 
 /** The error that a client is told. */
-export const publicError = (error: unknown, exposed: Exposed): unknown => {
+const publicError = (error: unknown, exposed: Exposed): unknown => {
   if (exposed.errors === true || isPublic(error)) return error
   return masked(nameOf(error, "Error"), runFailed(error))
 }

@@ -139,7 +139,7 @@ const framesOf = ({ reader, run }: Reading, dialect: Dialect, pulse: Pulse): Str
 }
 
 /** The id of the run that a stream is of. */
-export const runIdHeader = "x-run-id"
+const runIdHeader = "x-run-id"
 
 /** A run as a response. The reader is closed when it is too old, and the run is left. */
 export const runStream = Effect.fnUntraced(function* (

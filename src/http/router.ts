@@ -6,8 +6,11 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Agents from "./agentRoutes.js"
+import * as AgUi from "./agUiRoutes.js"
 import type { Asked, Handler, Server } from "./asked.js"
+import * as Chat from "./chatRoutes.js"
 import { preflight, withCors } from "./cors.js"
+import * as OpenAi from "./openAiRoutes.js"
 import { readBody } from "./reading.js"
 import { fromError, notFound, Refusal } from "./refusal.js"
 import { refused } from "./responses.js"
@@ -17,11 +20,7 @@ import * as Tasks from "./taskRoutes.js"
 import * as Threads from "./threadRoutes.js"
 
 /** A path, and who answers. */
-export type Route = readonly [
-  method: "GET" | "POST" | "PATCH" | "DELETE",
-  path: `/${string}`,
-  handler: Handler
-]
+type Route = readonly [method: "GET" | "POST" | "PATCH" | "DELETE", path: `/${string}`, handler: Handler]
 
 const routes: ReadonlyArray<Route> = [
   ["GET", "/agents", Agents.list],
@@ -49,7 +48,14 @@ const routes: ReadonlyArray<Route> = [
   ["GET", "/memory/threads/:threadId", Threads.get],
   ["PATCH", "/memory/threads/:threadId", Threads.update],
   ["DELETE", "/memory/threads/:threadId", Threads.remove],
-  ["GET", "/memory/threads/:threadId/messages", Threads.messages]
+  ["GET", "/memory/threads/:threadId/messages", Threads.messages],
+  ["POST", "/agents/:agentId/chat", Chat.post],
+  ["GET", "/agents/:agentId/chat/:chatId/stream", Chat.replay],
+  ["POST", "/agents/:agentId/ag-ui", AgUi.post],
+  ["POST", "/v1/chat/completions", OpenAi.chat],
+  ["POST", "/v1/responses", OpenAi.responses],
+  ["GET", "/v1/models", OpenAi.models],
+  ["GET", "/v1/models/:agentId", OpenAi.model]
 ]
 
 /** Of paths that nobody answers, and of other methods of those that somebody does. */
@@ -126,9 +132,9 @@ const answer = (
     return withCors(response, headers, settings.cors)
   })
 
-/** A router of every path. `more` are paths of other kinds of clients. */
-export const routerOf = (server: Server, more: ReadonlyArray<Route> = []): HttpRouter.HttpRouter => {
-  const known = [...routes, ...more].map(([method, path, handler]) =>
+/** A router of every path. */
+export const routerOf = (server: Server): HttpRouter.HttpRouter => {
+  const known = routes.map(([method, path, handler]) =>
     HttpRouter.makeRoute(method, path, answer(server, handler))
   )
   const asks = Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) =>

@@ -16,22 +16,31 @@ import { notFound, Refusal } from "./refusal.js"
 import { type End, type LogReader, ReplayLog } from "./replayLog.js"
 import type { OnDisconnect, ServerSettings } from "./settings.js"
 
+/** What a run is a part of, for clients that come back to it by a name of their own. */
+export interface Conversation {
+  readonly id: string
+  /** The message that the run goes on with. */
+  readonly messageId?: string
+}
+
 /** A run that is to be served. */
-export interface NewRun {
+interface NewRun {
   /** Its log's. */
   readonly id: string
   readonly agentId: string
   /** The resource that may read it; `undefined` where everybody may. */
   readonly owner: string | undefined
   readonly policy: OnDisconnect
+  readonly conversation?: Conversation
   readonly stream: (abortSignal: AbortSignal) => Stream.Stream<Chunk, unknown>
 }
 
 /** A run that is served, or was. */
-export interface ServedRun {
+interface ServedRun {
   readonly id: string
   readonly agentId: string
   readonly owner: string | undefined
+  readonly conversation: Conversation | undefined
   readonly log: ReplayLog
   /** Done when it has told its first chunk; fails with what kept it from doing so. */
   readonly begun: Deferred.Deferred<void, unknown>
@@ -56,6 +65,12 @@ export interface Runs {
     owner: string | undefined,
     from: number,
     policy?: OnDisconnect
+  ) => Effect.Effect<Reading, Refusal, Scope.Scope>
+  /** Reads the last run of a conversation from its first chunk. */
+  readonly readLast: (
+    agentId: string,
+    conversationId: string,
+    owner: string | undefined
   ) => Effect.Effect<Reading, Refusal, Scope.Scope>
   /** Stops a run. Whether it was still going. */
   readonly stop: (runId: string, owner: string | undefined) => Effect.Effect<boolean, Refusal>
@@ -88,6 +103,13 @@ const shuttingDown = "The server is shutting down."
 /** Runs whose log is gone, and that are told apart from those that never were. */
 const maxGone = 10_000
 
+/** Names of conversations are the clients': those of others are other ones. */
+const conversationKey = (agentId: string, id: string, owner: string | undefined): string =>
+  JSON.stringify([agentId, id, owner ?? null])
+
+const conversationOf = ({ agentId, conversation, owner }: ServedRun): string | undefined =>
+  conversation === undefined ? undefined : conversationKey(agentId, conversation.id, owner)
+
 const endOf = (exit: Exit.Exit<unknown, unknown>, isTelling: boolean): End => {
   if (!isTelling) return { _tag: "Told" }
   if (Exit.isSuccess(exit)) return { _tag: "Broken", message: "The run ended before it had finished." }
@@ -104,6 +126,8 @@ export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope
     /** By every id that a chunk of theirs has; the one that came last has it. */
     const byRunId = new Map<string, ServedRun>()
     const gone = new Map<string, Gone>()
+    /** The run of a conversation that came last. */
+    const byConversation = new Map<string, ServedRun>()
     const over: Array<ServedRun> = []
     let isClosing = false
 
@@ -117,6 +141,8 @@ export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope
       served.delete(run.id)
       const place = over.indexOf(run)
       if (place >= 0) over.splice(place, 1)
+      const key = conversationOf(run)
+      if (key !== undefined && byConversation.get(key) === run) byConversation.delete(key)
       for (const runId of run.runIds) {
         if (byRunId.get(runId) !== run) continue
         byRunId.delete(runId)
@@ -223,6 +249,7 @@ export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope
         agentId: asked.agentId,
         owner: asked.owner,
         policy: asked.policy,
+        conversation: asked.conversation,
         log,
         begun: yield* Deferred.make<void, unknown>(),
         abort: reason => {
@@ -235,6 +262,8 @@ export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope
       }
       served.set(run.id, run)
       remember(run, run.id)
+      const key = conversationOf(run)
+      if (key !== undefined) byConversation.set(key, run)
       const reading = yield* attach(run, 0)
       yield* Effect.forkIn(Effect.interruptible(produce(run, asked.stream(controller.signal))), scope)
       yield* Effect.timeoutOption(Deferred.await(run.begun), beginsWithin)
@@ -259,6 +288,12 @@ export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope
       if (policy !== undefined) run.policy = policy
       return yield* attach(run, Math.min(from, run.log.next))
     })
+
+    const readLast: Runs["readLast"] = (agentId, id, owner) =>
+      Effect.suspend(() => {
+        const run = byConversation.get(conversationKey(agentId, id, owner))
+        return run === undefined ? notFound("Run") : read(run.id, owner, 0)
+      })
 
     const stop: Runs["stop"] = (runId, owner) =>
       Effect.map(find(runId, owner), run => {
@@ -285,6 +320,7 @@ export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope
     return {
       start,
       read,
+      readLast,
       stop,
       owns: (runId, owner) => {
         const known = byRunId.get(runId) ?? gone.get(runId)

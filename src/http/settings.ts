@@ -98,7 +98,9 @@ export interface Settings {
   readonly maxBodyBytes?: number
   /** A stream that is silent for so long says a comment. Default 15 seconds. */
   readonly keepAlive?: Duration.DurationInput
+  /** How many streams may be open, and for how long. */
   readonly streams?: StreamLimits
+  /** What is kept of runs, so that readers come late and come back. */
   readonly runLog?: RunLogLimits
   /** What becomes of a run whose last reader has left, unless its request says otherwise. Default `abort`. */
   readonly onDisconnect?: OnDisconnect

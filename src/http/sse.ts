@@ -18,6 +18,9 @@ export const data = (json: string): string => `data: ${json}\n\n`
 /** What `EventSource` reads: it asks for what follows this id when it has lost the connection. */
 export const dataWithId = (id: number, json: string): string => `id: ${id}\ndata: ${json}\n\n`
 
+/** For readers that choose by the name of an event. */
+export const namedData = (event: string, json: string): string => `event: ${event}\ndata: ${json}\n\n`
+
 const lineEnds = /[\r\n]+/g
 
 /** Read by nobody: it opens the response, or keeps it open. */

@@ -11,6 +11,7 @@ import { routerOfHost, toWebHandler } from "../http/Http.js"
 import { type RunLogLimits, type Settings, type StreamLimits, settingFields } from "../http/settings.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
 import { refuseUnknown } from "../protocol/options.js"
+import { messageOf } from "../protocol/safeJson.js"
 import { maybeTime, optionsOf, said } from "./background.js"
 import { Eddy } from "./Eddy.js"
 import { fromPromise } from "./fromPromise.js"
@@ -31,10 +32,12 @@ export interface HandlerOptions
   ) => PrincipalOrNobody | Promise<PrincipalOrNobody>
   /** A stream that is silent for so long says a comment. Default 15 000. */
   readonly keepAliveMs?: number
+  /** How many streams may be open, and for how long. */
   readonly streams?: Omit<StreamLimits, "maxAge"> & {
     /** After that a stream ends with an error that says where to go on reading. Default 3 600 000. */
     readonly maxAgeMs?: number
   }
+  /** What is kept of runs, so that readers come late and come back. */
   readonly runLog?: Omit<RunLogLimits, "maxAge"> & {
     /** How long a run can be read after its end. Default 300 000. */
     readonly maxAgeMs?: number
@@ -152,7 +155,14 @@ const routesOf = (eddy: Served, settings: Settings) =>
   Effect.flatMap(hostOf(eddy.agents), host => routerOfHost(host, settings))
 
 /** Loaded by whoever serves: other servers do without Node's. */
-const nodeServer = Effect.promise(() => import("../http/nodeServer.js"))
+const nodeServer = Effect.tryPromise({
+  try: () => import("../http/nodeServer.js"),
+  catch: cause =>
+    new InvalidConfiguration({
+      field: "serve",
+      message: `\`serve\` needs @effect/platform-node, which cannot be loaded (${messageOf(cause)}). Run: npm install @effect/platform-node`
+    })
+})
 
 /**
  * Serves a container with Node, from one call. Rejects with `InvalidConfiguration` when an option cannot work, and with the

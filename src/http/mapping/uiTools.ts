@@ -29,7 +29,7 @@ type ToolChunk = Of<
 >
 
 /** Calls below another one: what waits for a decision in the run of an agent that was called. */
-export const below = (toolCallId: string, nested: string): string => `${toolCallId}/${nested}`
+const below = (toolCallId: string, nested: string): string => `${toolCallId}/${nested}`
 
 const executed = ({ providerExecuted }: { readonly providerExecuted?: boolean }) =>
   providerExecuted === undefined ? {} : { providerExecuted }

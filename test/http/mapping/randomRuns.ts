@@ -64,7 +64,7 @@ const plan: fc.Arbitrary<Plan> = fc.record({
 
 const ways = ["stop", "error", "aborted", "tripwire", "approval", "suspended", "mid-text"] as const
 
-export type Way = (typeof ways)[number]
+type Way = (typeof ways)[number]
 
 interface RunPlan {
   readonly steps: ReadonlyArray<Plan>

@@ -14,7 +14,7 @@ import * as UiMessageStream from "../../../src/http/mapping/UiMessageStream.js"
 import { dataLine, done, mapped, sseResponse } from "./kit.js"
 
 /** What went over the wire. */
-export const overWire = (frames: ReadonlyArray<unknown>): ReadonlyArray<unknown> =>
+const overWire = (frames: ReadonlyArray<unknown>): ReadonlyArray<unknown> =>
   JSON.parse(Json.stringify(frames))
 
 /** Frames that the client's own schema takes; throws with the first that it does not. */
@@ -81,7 +81,8 @@ export const partsOf = (
     .filter(part => part.type === type)
     .map(part => JSON.parse(JSON.stringify(part)) as Record<string, unknown>)
 
-class State implements ChatState<UIMessage> {
+/** What a chat holds. */
+export class MemoryState implements ChatState<UIMessage> {
   status: ChatStatus = "ready"
   error: Error | undefined = undefined
   messages: Array<UIMessage> = []
@@ -99,7 +100,7 @@ class State implements ChatState<UIMessage> {
 
 class TestChat extends AbstractChat<UIMessage> {}
 
-export interface Posted {
+interface Posted {
   readonly url: string
   readonly body: unknown
 }
@@ -134,7 +135,7 @@ export const chatOver = (
 ) =>
   new TestChat({
     id: "chat-1",
-    state: new State(),
+    state: new MemoryState(),
     transport: new DefaultChatTransport<UIMessage>({ api: "http://kit.test/api/chat", fetch }),
     ...more
   })
