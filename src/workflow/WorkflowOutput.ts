@@ -35,9 +35,7 @@ export interface WorkflowOutput<out A, out E = never> {
 }
 
 /** What a run gives, or why it gives nothing. */
-export const valueOf = <A, E>(
-  result: WorkflowResult<A>
-): Effect.Effect<A, E | WorkflowError | RunSuspended> => {
+const valueOf = <A, E>(result: WorkflowResult<A>): Effect.Effect<A, E | WorkflowError | RunSuspended> => {
   switch (result.status) {
     case "success":
       return Effect.succeed(result.result)

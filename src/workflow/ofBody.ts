@@ -20,7 +20,7 @@ export const delayOf = (delay: Duration.DurationInput | undefined): number | und
     : maybeMilliseconds("retryDelay", delay)
 
 /** Types only: nobody calls these. */
-export const variance = {
+const variance = {
   _In: (_: unknown): void => undefined,
   _Out: (): never => unreachable(),
   _E: (): never => unreachable()

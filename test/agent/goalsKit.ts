@@ -1,8 +1,7 @@
 /** What the tests of goals share: threads with an objective, models that judge, and what is told of it. */
-import { Agent, type Chunk, type LanguageModel, type Message, type Objective, type RunOptions } from "eddy"
+import { Agent, type Chunk, type LanguageModel, type Message, type RunOptions } from "eddy"
 import { ScriptedModel } from "eddy/testing"
 import { Effect, Option } from "effect"
-import { expect } from "vitest"
 import { expectGrammar } from "../support/grammar.js"
 import { only, read } from "./kit.js"
 import { memory, textIn } from "./memoryKit.js"
@@ -68,11 +67,4 @@ export const notesIn = (request: LanguageModel.ModelRequest | undefined): Readon
 export const caseOf = (request: LanguageModel.ModelRequest | undefined): unknown => {
   const messages: ReadonlyArray<Message.Message> = request?.messages ?? []
   return JSON.parse(textIn(messages, "user"))
-}
-
-export const expectObjective = (
-  objective: Objective.Objective | undefined,
-  expected: Partial<Objective.Objective>
-): void => {
-  expect(objective).toMatchObject(expected)
 }

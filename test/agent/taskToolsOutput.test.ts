@@ -1,9 +1,8 @@
 /** What a model is told of the results of tools that run in the background. */
 import { beforeAll, describe, expect, it } from "@effect/vitest"
-import { Agent, BackgroundTasks, type Message, Tool } from "eddy"
+import { Agent, BackgroundTasks } from "eddy"
 import { ScriptedModel } from "eddy/testing"
-import { Effect, Fiber, Schema } from "effect"
-import { expectGrammar } from "../support/grammar.js"
+import { Effect, Fiber } from "effect"
 import {
   callOf,
   calls,
@@ -14,8 +13,8 @@ import {
   outputIn,
   tasks
 } from "./backgroundKit.js"
-import { chunksOf, only, read, settle } from "./kit.js"
-import { memory, messagesOf, nextPrompt, reply, toolCall } from "./memoryKit.js"
+import { chunksOf, settle } from "./kit.js"
+import { memory, messagesOf, nextPrompt, reply } from "./memoryKit.js"
 
 beforeAll(loadEverything)
 
@@ -103,26 +102,6 @@ describe("`toModelOutput` of a tool in the background", () => {
       yield* dig.end(1, Effect.succeed("no number"))
       expect(yield* tasks).toMatchObject([{ status: "failed" }])
       expect(outputIn(yield* messagesOf(), "c1")).toMatchObject({ type: "error-text" })
-    }).pipe(managed())
-  )
-})
-
-describe("a tool in the foreground", () => {
-  it.effect("cannot suspend, and says so", () =>
-    Effect.gen(function* () {
-      const pause = Tool.make("pause", {
-        input: Schema.Struct({}),
-        execute: (_, { suspend }) => suspend({ why: "wait" })
-      })
-      const model = ScriptedModel.make([calls(toolCall("c1", "pause", {})), reply("ok")])
-      const { chunks } = yield* read(Agent.stream(Agent.make({ id: "a", model, tools: [pause] }), "go"))
-      expectGrammar(chunks)
-      expect(only(chunks, "tool-error")).toHaveLength(1)
-      const told: ReadonlyArray<Message.Message> = model.requests[1]?.messages ?? []
-      expect(outputIn(told, "c1")).toMatchObject({
-        type: "error-text",
-        value: expect.stringContaining("cannot suspend")
-      })
     }).pipe(managed())
   )
 })

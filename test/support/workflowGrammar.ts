@@ -109,7 +109,7 @@ class Checker {
 }
 
 /** What is wrong with the chunks of a run of a workflow; empty when they are in order. */
-export const workflowViolations = (chunks: ReadonlyArray<Chunk.Chunk>): ReadonlyArray<string> => {
+const workflowViolations = (chunks: ReadonlyArray<Chunk.Chunk>): ReadonlyArray<string> => {
   const checker = new Checker(chunks[0]?.runId)
   for (const chunk of chunks) checker.take(chunk)
   checker.close()

@@ -44,7 +44,7 @@ const scoreOf = (score: unknown): number | undefined =>
 const truth: Readonly<Record<string, boolean>> = { true: true, false: false }
 
 /** A verdict, when a value is one. */
-export const toVerdict = (value: unknown): Verdict | undefined => {
+const toVerdict = (value: unknown): Verdict | undefined => {
   if (!isRecord(value)) return undefined
   const { passed: said, reason, score } = value
   const passed = typeof said === "string" ? truth[said.trim().toLowerCase()] : said

@@ -6,7 +6,6 @@ import type { Chunk } from "../../protocol/Chunk.js"
 import { RunAborted, StorageError } from "../../protocol/Errors.js"
 import type { ToolResultPart } from "../../protocol/Message.js"
 import type { Usage } from "../../protocol/tokens.js"
-import type * as ToolOutcome from "../../tool/ToolOutcome.js"
 import { leaseMs, renewing } from "../suspension/claiming.js"
 import type { Leg } from "../suspension/runSuspension.js"
 import { change, type Store } from "../suspension/savedRuns.js"
@@ -135,7 +134,3 @@ export const storeResult = Effect.fnUntraced(function* <R>(run: Run<R>, decision
   decision.stopRenewing(undefined)
   return stored
 })
-
-/** The outcome of a call that is left. */
-export const outcomeOf = <R>({ call, execution }: Decision<R>): ToolOutcome.ToolOutcome | undefined =>
-  execution.outcomeOf(call)

@@ -202,7 +202,7 @@ export const halted = <R>(run: Run<R>, asked: Asked, begun: Execution<R> | undef
 }
 
 /** A run that is stopped after the outcomes of a step. */
-export const haltedAfter = <R>(run: Run<R>, answer: Answer): State<R> => {
+const haltedAfter = <R>(run: Run<R>, answer: Answer): State<R> => {
   lastStep(run, answer, undefined)
   return storing(run, stoppedEnd(run, undefined))
 }

@@ -133,7 +133,8 @@ export class Structuring {
       this.structure.errorStrategy === "strict"
         ? " Ask again, or give another `structuredOutput.errorStrategy`."
         : ""
-    const message = `${problem}${remedy}`
+    // What a library says of a value ends as it likes.
+    const message = `${problem.replace(/[^.]$/, "$&.")}${remedy}`
     const error = new StructuredOutputError({
       reason,
       issues,

@@ -18,7 +18,7 @@ import { readGiven } from "./given.js"
 export type Stopped = { readonly tripwire: Tripwire } | { readonly error: ProcessorFailed }
 
 /** A hook of the stream, with its context. */
-export interface StreamHook {
+interface StreamHook {
   readonly processor: Processor
   readonly call: (chunk: Chunk) => unknown
 }

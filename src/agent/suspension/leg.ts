@@ -1,13 +1,7 @@
 /** A suspended run made ready to go on: its call found, the decision checked, and then claimed. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import {
-  InvalidConfiguration,
-  type InvalidMessage,
-  type InvalidResumeData,
-  type RunNotFound,
-  type ToolCallNotPending
-} from "../../protocol/Errors.js"
+import { InvalidConfiguration, type InvalidResumeData } from "../../protocol/Errors.js"
 import { IdGenerator } from "../../protocol/Id.js"
 import type * as Tool from "../../tool/Tool.js"
 import { given } from "../checkOptions.js"
@@ -33,15 +27,8 @@ export interface Deciding {
   readonly defaults: RunOptions
 }
 
-/** Everything that a decision can fail with before it is carried out. */
-export type DecisionError = RunNotFound | ToolCallNotPending | InvalidResumeData | InvalidMessage
-
 /** A run that can be started, and the options of whatever follows it. */
-export interface PreparedLeg<
-  R,
-  Tools extends ReadonlyArray<Tool.Any>,
-  Memory extends MemoryOptions | undefined
-> {
+interface PreparedLeg<R, Tools extends ReadonlyArray<Tool.Any>, Memory extends MemoryOptions | undefined> {
   readonly run: Run<R>
   readonly options: RunOptions<Tools, Memory>
 }

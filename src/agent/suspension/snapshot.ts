@@ -165,7 +165,7 @@ export const waitsOf = (call: WaitingCall): ReadonlyArray<NestedCall> => {
 }
 
 /** The chunk that tells of a call that waits. */
-export const suspensionChunk = (runId: string, waits: NestedCall): Suspension => {
+const suspensionChunk = (runId: string, waits: NestedCall): Suspension => {
   const { args, kind, resumeSchema, suspendData, toolCallId, toolName } = waits
   const payload = { toolCallId, toolName, args, ...(resumeSchema === undefined ? {} : { resumeSchema }) }
   return kind === "approval"
