@@ -35,7 +35,7 @@ interface Delta {
 }
 
 /** @since 0.1.0 @category models */
-export interface ChatUsage {
+interface ChatUsage {
   readonly prompt_tokens: number
   readonly completion_tokens: number
   readonly total_tokens: number

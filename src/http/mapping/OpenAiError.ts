@@ -5,7 +5,7 @@
  */
 
 /** What stands under `error`. @since 0.1.0 @category models */
-export interface OpenAiError {
+interface OpenAiError {
   readonly message: string
   readonly type: "invalid_request_error" | "server_error"
   readonly code: string | null

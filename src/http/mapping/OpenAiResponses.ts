@@ -29,7 +29,7 @@ interface TextPart {
 }
 
 /** @since 0.1.0 @category models */
-export type OutputItem =
+type OutputItem =
   | {
       readonly type: "message"
       readonly id: string

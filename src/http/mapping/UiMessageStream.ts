@@ -20,7 +20,7 @@ import { dataFrame, fileFrame, finishReasonOf, isData, metadataOf, sourceFrame }
 import { UiTasks } from "./uiTasks.js"
 import { UiTools } from "./uiTools.js"
 
-export type { UiFinishReason, UiFrame } from "./uiFrames.js"
+export type { UiFrame } from "./uiFrames.js"
 
 /** @since 0.1.0 @category models */
 export interface Options extends MapperOptions {

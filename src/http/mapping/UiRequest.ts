@@ -12,7 +12,7 @@ import type { InvalidRequest } from "./InvalidRequest.js"
 import { bodyReader, loose, OpenRecord } from "./requestShape.js"
 
 /** What somebody has decided about a call that waited for it. @since 0.1.0 @category models */
-export interface Decision {
+interface Decision {
   readonly runId: string
   readonly toolCallId: string
   readonly approved: boolean
@@ -20,7 +20,7 @@ export interface Decision {
 }
 
 /** What a suspended call is resumed with. @since 0.1.0 @category models */
-export interface Resumption {
+interface Resumption {
   readonly runId: string
   readonly toolCallId: string
   readonly data: unknown
