@@ -188,8 +188,12 @@ const runOf = ({ steps, way }: RunPlan, runId: string): Chunks => {
         return [stepStart(runId), ...content, ...outcomes, stepFinish(runId, { calls: ids, isContinued })]
       }
       const cut = way === "mid-text" ? text("cut off", "cut", runId) : []
-      const waiting = way === "approval" || way === "suspended" ? [call("last", "work", runId)] : []
-      return [stepStart(runId), ...content, ...cut, ...waiting, ...outcomes]
+      if (way === "approval" || way === "suspended") {
+        // The run is stored before it says what waits: the step is over by then.
+        const end = stepFinish(runId, { calls: [...ids, "last"], isContinued: false })
+        return [stepStart(runId), ...content, call("last", "work", runId), ...outcomes, end]
+      }
+      return [stepStart(runId), ...content, ...cut, ...outcomes]
     }),
     ...ending(way, runId)
   ]
