@@ -1,10 +1,10 @@
-/** Who a run works for: the tool call of another run, or nobody. */
+/** Who a run works for: the tool call of another run, a step of a workflow, or nobody. */
 import * as Context from "effect/Context"
 import type { Usage } from "../protocol/tokens.js"
 
 /** What a run needs to know of the tool call that started it. */
 export interface CallerInfo {
-  /** The call itself; `undefined` for nobody. */
+  /** The call itself, or the step that is the agent; `undefined` for nobody. */
   readonly call: { readonly runId: string; readonly toolCallId: string } | undefined
   /** Runs above this one. */
   readonly depth: number

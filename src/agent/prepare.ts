@@ -254,7 +254,7 @@ const ready = Effect.fnUntraced(function* <
         ? undefined
         : { message: settledMessage(turn.settled), after: 0 },
     feedback: resumed?.feedback ?? [],
-    goal: runGoal(agent.goal, thread),
+    goal: runGoal(agent.goal, thread, resumed?.earlier.judgedSteps ?? 0),
     rememberCutOff: undefined,
     nested: [...(turn?.answered.take(turn.settled.map(({ id }) => id)) ?? [])],
     caller,

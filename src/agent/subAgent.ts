@@ -1,19 +1,10 @@
 /** An agent as a tool of another one. */
-import * as Effect from "effect/Effect"
 import { inherited } from "../background/resolution.js"
-import { blockedBy, suspendedBy } from "../output/RunFold.js"
-import type { Chunk } from "../protocol/Chunk.js"
-import { type AgentError, RunAborted, type RunBlocked, type RunSuspended } from "../protocol/Errors.js"
 import * as Tool from "../tool/Tool.js"
-import type { ToolContext } from "../tool/ToolContext.js"
-import { Caller, type CallerInfo } from "./caller.js"
 import type { Agent } from "./definition.js"
-import { drive } from "./loop/driving.js"
-import type { RunEnd } from "./loop/ending.js"
-import { type Run, RunControl } from "./loop/run.js"
-import { prepare } from "./prepare.js"
+import { runNested } from "./nestedRun.js"
 import type { RunOptions } from "./RunOptions.js"
-import { readNested, resumeNested, waitOf } from "./suspension/nestedRuns.js"
+import { readNested } from "./suspension/nestedRuns.js"
 
 /** How an agent is offered to another one. @since 0.1.0 @category models */
 export interface SubAgentOptions {
@@ -43,44 +34,6 @@ const promptOf = (args: unknown): string =>
     ? args.prompt
     : ""
 
-const tellAll = (caller: CallerInfo, chunks: ReadonlyArray<Chunk>): void => {
-  for (const chunk of chunks) caller.tell(chunk)
-}
-
-const outcome = <R>(
-  run: Run<R>,
-  end: RunEnd,
-  suspend: ToolContext["suspend"]
-): Effect.Effect<{ readonly text: string }, AgentError | RunBlocked | RunSuspended> => {
-  switch (end._tag) {
-    case "Success":
-      return Effect.succeed({ text: run.suspension.earlier.text + run.fold.snapshot().text })
-    case "Failure":
-      return Effect.fail(end.error)
-    case "Aborted":
-      return Effect.fail(new RunAborted({ message: end.error.message }))
-    case "Tripwire":
-      return Effect.fail(blockedBy(end.tripwire))
-    case "Suspended":
-      // Somebody else decides about what is left.
-      if (end.suspensions.length === 0) return Effect.fail(suspendedBy(run.runId))
-      return suspend(waitOf(run.runId, run.agentId, end.suspensions))
-  }
-}
-
-/** A run of the agent, or, when the call was resumed, the one that had been laid aside. */
-const begin = <R>(
-  agent: Agent<R>,
-  toolName: string,
-  caller: CallerInfo,
-  args: unknown,
-  context: ToolContext,
-  options: RunOptions<[], undefined>
-) =>
-  context.resumeData === undefined
-    ? prepare<R, [], undefined>(agent, promptOf(args), options, new RunControl())
-    : resumeNested(agent, toolName, caller, context, options)
-
 /**
  * An agent as a tool: the other agent's model calls it with a `prompt`, every chunk of its run comes as a `tool-output` of
  * the call, and its text is the result. Deeper agents come nested, one `tool-output` in another: `Nesting.unnest` takes them
@@ -101,23 +54,11 @@ export const asTool = <R>(agent: Agent<R>, settings: SubAgentOptions = {}): Tool
   const tool = Tool.make(toolName, {
     description: description ?? agent.description ?? `Calls the agent ${agent.name}.`,
     input,
-    execute: (args, context) =>
-      Effect.flatMap(Caller, caller =>
-        Effect.acquireUseRelease(
-          begin(agent, toolName, caller, args, context, {
-            ...options,
-            requestContext: context.requestContext
-          }),
-          run =>
-            Effect.flatMap(
-              drive(run, {
-                write: chunks => tellAll(caller, chunks),
-                mayGoOn: resume => caller.mayGoOn(resume)
-              }),
-              end => outcome(run, end, context.suspend)
-            ),
-          run => run.close()
-        )
+    execute: (args, { requestContext, resumeData, suspend, suspendData }) =>
+      runNested(
+        agent,
+        { name: toolName, prompt: promptOf(args), resumeData, suspendData, suspend, beginsAgain: false },
+        { ...options, requestContext }
       ),
     toModelOutput: ({ text }) => text
   })

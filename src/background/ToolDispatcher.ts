@@ -3,7 +3,7 @@
  * loop of an agent knows of tasks no more than this.
  */
 import * as Context from "effect/Context"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import type { StorageError, TaskRejected } from "../protocol/Errors.js"
 import type { Task } from "../protocol/Task.js"
 import type { Executor } from "./Executor.js"
@@ -26,6 +26,8 @@ export interface RunDispatcher {
   readonly register: (executors: ReadonlyMap<string, Executor>) => Effect.Effect<void>
   /** Calls back at once with every task that something happens to. Returns how to end that. */
   readonly listen: (listener: (task: Task) => void) => () => void
+  /** Whether a task that this run has called waits for a slot, runs or is suspended, also one of an earlier process. */
+  readonly hasOpenTasks: (runId: string) => Effect.Effect<boolean, StorageError>
   /** Milliseconds between two reports about running tasks. */
   readonly progressIntervalMs: number
 }
@@ -37,6 +39,8 @@ export class ToolDispatcher extends Context.Reference<ToolDispatcher>()("eddy/To
   } => ({ open: () => undefined })
 }) {}
 
+const openStatuses = ["pending", "running", "suspended"] as const
+
 /** The dispatcher of a manager. */
 export const of = (manager: ManagerService): ToolDispatcher["Type"] => ({
   open: (agentId, settings) =>
@@ -47,6 +51,8 @@ export const of = (manager: ManagerService): ToolDispatcher["Type"] => ({
           dispatch: manager.dispatch,
           register: executors => manager.register(agentId, executors),
           listen: listener => manager.listen(({ task }) => listener(task)),
+          hasOpenTasks: runId =>
+            Effect.map(manager.list({ runId, status: openStatuses }), ({ tasks }) => tasks.length > 0),
           progressIntervalMs: manager.settings.progressIntervalMs
         }
       : undefined

@@ -1,19 +1,19 @@
 /** An agent as a step. */
 import * as Effect from "effect/Effect"
-import { Caller } from "../agent/caller.js"
+import { Caller, type CallerInfo } from "../agent/caller.js"
 import type { Agent } from "../agent/definition.js"
-import { drive } from "../agent/loop/driving.js"
-import type { RunEnd } from "../agent/loop/ending.js"
-import { type Run, RunControl } from "../agent/loop/run.js"
-import { prepare } from "../agent/prepare.js"
+import { runNested } from "../agent/nestedRun.js"
 import type { RunOptions } from "../agent/RunOptions.js"
-import { blockedBy, suspendedBy } from "../output/RunFold.js"
-import { type AgentError, RunAborted, type RunBlocked, type RunSuspended } from "../protocol/Errors.js"
+import { readNested } from "../agent/suspension/nestedRuns.js"
+import type { AgentError, RunBlocked, RunSuspended } from "../protocol/Errors.js"
 import { isRecord } from "../protocol/safeJson.js"
-import { checked } from "./checking.js"
-import type { Step } from "./definition.js"
+import { InvalidValue } from "../tool/ToolSchema.js"
+import { type Checked, checked } from "./checking.js"
+import type { Step, StepContext } from "./definition.js"
 import { ofBody } from "./ofBody.js"
 import { wrongInput } from "./wrong.js"
+
+const unchecked = checked(undefined, "agent")
 
 /** How an agent is a step. @since 0.1.0 @category models */
 export interface AgentStepOptions<Id extends string = string> {
@@ -43,68 +43,51 @@ export interface AgentStepOutput {
 /** What a step fails with that is an agent. @since 0.1.0 @category models */
 export type AgentStepError = AgentError | RunBlocked | RunSuspended
 
-/**
- * What the run came to. One that waits for a decision has nothing to give: its step fails with `RunSuspended`, which names the
- * run.
- */
-const outcome = <R>(run: Run<R>, end: RunEnd): Effect.Effect<AgentStepOutput, AgentStepError> => {
-  switch (end._tag) {
-    case "Success":
-      return Effect.succeed({ text: run.fold.snapshot().text })
-    case "Failure":
-      return Effect.fail(end.error)
-    case "Aborted":
-      return Effect.fail(new RunAborted({ message: end.error.message }))
-    case "Tripwire":
-      return Effect.fail(blockedBy(end.tripwire))
-    case "Suspended":
-      return Effect.fail(suspendedBy(run.runId))
+/** What a step that waits is resumed with: what somebody has decided about a call of its agent. */
+const decisionOf = (name: string): Checked => {
+  const read = readNested(name)
+  return {
+    ...unchecked,
+    decode: (data, suspendData) =>
+      Effect.mapError(read(data, suspendData), ({ message }) => new InvalidValue({ message }))
   }
 }
 
-/** Runs an agent for the step that the fiber works for: its chunks are the step's output, its usage is the step's. */
-const runAgent = <R>(
-  agent: Agent<R>,
-  prompt: string,
-  options: RunOptions<[], undefined>
-): Effect.Effect<AgentStepOutput, AgentStepError, R> =>
-  Effect.flatMap(Caller, caller =>
-    Effect.acquireUseRelease(
-      prepare<R, [], undefined>(agent, prompt, options, new RunControl()),
-      run =>
-        Effect.flatMap(
-          drive(run, {
-            write: chunks => {
-              for (const chunk of chunks) caller.tell(chunk)
-            },
-            mayGoOn: resume => caller.mayGoOn(resume)
-          }),
-          end => outcome(run, end)
-        ),
-      run => run.close()
-    )
-  )
+/** The step that an agent works for. A run of it that waits is decided by the step only. */
+const callerOf = (caller: CallerInfo, { runId, stepId }: StepContext): CallerInfo => ({
+  ...caller,
+  call: { runId, toolCallId: stepId }
+})
 
 /** An agent as a step: see `WorkflowStep.fromAgent`. @since 0.1.0 @category constructors */
 export const agentStep = <R, const Id extends string = string>(
   agent: Agent<R>,
   { description = agent.description, id, options, retries }: AgentStepOptions<Id> = {}
 ): Step<Id, AgentStepInput, AgentStepOutput, AgentStepError, R> => {
-  const unchecked = checked(undefined, "agent")
+  const name = id ?? agent.id
   return ofBody(
-    (id ?? agent.id) as Id,
+    name as Id,
     { description, retries },
     {
       _tag: "Leaf",
-      resume: unchecked,
+      resume: decisionOf(name),
       suspend: unchecked,
       execute: (input, context) => {
         const prompt = isRecord(input) ? input["prompt"] : undefined
         if (typeof prompt !== "string") {
           return Effect.fail(wrongInput(context, "An agent takes { prompt }, a string."))
         }
-        const { requestContext } = context
-        return Effect.map(runAgent(agent, prompt, { ...options, requestContext }), ({ text }) => ({ text }))
+        const { requestContext, resumeData, suspend, suspendData } = context
+        return Effect.flatMap(Caller, caller =>
+          runNested(
+            agent,
+            { name, prompt, resumeData, suspendData, suspend, beginsAgain: true },
+            { ...options, requestContext }
+          ).pipe(
+            Effect.map(({ text }) => ({ text })),
+            Effect.provideService(Caller, callerOf(caller, context))
+          )
+        )
       }
     }
   )

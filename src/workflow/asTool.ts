@@ -14,6 +14,7 @@ import type { Graph } from "./definition.js"
 import { drive } from "./executing.js"
 import type { ResumeError, WorkflowError } from "./failures.js"
 import { resultOf, type WorkflowResult } from "./result.js"
+import { readResumed, resumeDataOf } from "./resumedTool.js"
 import { WorkflowControl } from "./run.js"
 
 /** How a workflow is offered to an agent. @since 0.1.0 @category models */
@@ -27,14 +28,17 @@ export interface ToolOptions {
 }
 
 /** What one call has of a run: a call that is executed again goes on with it. */
-const runIdOf = (graph: Graph<unknown>, { runId, taskId, toolCallId }: ToolContext): string =>
-  `${graph.id}-${taskId ?? `${runId}-${toolCallId}`}`
+const runIdOf = (graph: Graph<unknown>, context: ToolContext): string => {
+  const { runId, suspendData, taskId, toolCallId } = context
+  if (isRecord(suspendData) && suspendData["workflowId"] === graph.id) {
+    const { runId: stored } = suspendData
+    if (typeof stored === "string") return stored
+  }
+  return `${graph.id}-${taskId ?? `${runId}-${toolCallId}`}`
+}
 
-/** What a call is resumed with: the step's own data, or `{ step, resumeData }` when several wait. */
-const resumeDataOf = (data: unknown): { readonly step?: string; readonly resumeData: unknown } =>
-  isRecord(data) && typeof data["step"] === "string" && "resumeData" in data
-    ? { step: data["step"], resumeData: data["resumeData"] }
-    : { resumeData: data }
+/** How long a run may be somebody else's that a process has left: as long as its claim holds. */
+const patience = { pause: 1000, times: 16 }
 
 /** The run of a call: the one that it has left behind, or a new one. */
 const begin = Effect.fnUntraced(function* <R>(graph: Graph<R>, inputData: unknown, context: ToolContext) {
@@ -47,9 +51,31 @@ const begin = Effect.fnUntraced(function* <R>(graph: Graph<R>, inputData: unknow
   if (Option.isNone(kept)) {
     return yield* start(graph, { inputData, runId, requestContext }, control)
   }
-  if (resumeData === undefined) return yield* restart(graph, { runId, requestContext }, control)
+  // Whoever was resumed before, and has died, has told the run with what.
+  if (resumeData === undefined || kept.value.snapshot.status === "running") {
+    return yield* restart(graph, { runId, requestContext }, control)
+  }
   return yield* resume(graph, { runId, requestContext, ...resumeDataOf(resumeData) }, control)
 })
+
+/** The same, when its process has died a moment ago. */
+const beginInTime = <R>(
+  graph: Graph<R>,
+  inputData: unknown,
+  context: ToolContext,
+  times = patience.times
+): ReturnType<typeof begin<R>> =>
+  Effect.catchTag(begin(graph, inputData, context), "WorkflowRunBusy", error =>
+    times === 0
+      ? Effect.fail(error)
+      : Effect.zipRight(
+          Effect.sleep(patience.pause),
+          Effect.suspend(() => beginInTime(graph, inputData, context, times - 1))
+        )
+  )
+
+/** What the call has waited for until now. */
+const waitOf = ({ suspendData }: ToolContext): object => (isRecord(suspendData) ? suspendData : {})
 
 const isWrongData = (error: { readonly _tag: string }): boolean =>
   error._tag === "InvalidStepResumeData" || error._tag === "StepNotSuspended"
@@ -81,11 +107,11 @@ export const asTool = <Id extends string, In, Out, E, R>(
     context: ToolContext
   ): Effect.Effect<unknown, E | WorkflowError | ResumeError | RunSuspended, R> =>
     Effect.flatMap(Caller, caller =>
-      Effect.matchEffect(begin(graph, input, context), {
+      Effect.matchEffect(beginInTime(graph, input, context), {
         // What it was resumed with changes nothing: it waits for something else.
         onFailure: error =>
           isWrongData(error)
-            ? context.suspend({ workflowId: workflow.id, error: error.message })
+            ? context.suspend({ ...waitOf(context), workflowId: workflow.id, error: error.message })
             : Effect.fail(error),
         onSuccess: begun =>
           Effect.flatMap(
@@ -107,6 +133,7 @@ export const asTool = <Id extends string, In, Out, E, R>(
   })
   return {
     ...withInput(tool, workflow, toolName, execute),
+    readResumeData: readResumed(graph, toolName),
     background: tool.background,
     aliases: [toolName.replace(/^workflow-/, ""), workflow.id]
   }

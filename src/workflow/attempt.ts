@@ -123,9 +123,9 @@ class Attempt<R> {
 
   /** What the step was resumed with, read again: it was checked when it was resumed. */
   private get resumeData(): Effect.Effect<unknown, InvalidStepResumeData> {
-    const data = this.run.steps.get(this.stepId)?.resumeData
-    if (data === undefined) return Effect.succeed(undefined)
-    return Effect.mapError(this.leaf.resume.decode(data), ({ message }) =>
+    const state = this.run.steps.get(this.stepId)
+    if (state?.resumeData === undefined) return Effect.succeed(undefined)
+    return Effect.mapError(this.leaf.resume.decode(state.resumeData, state.suspendData), ({ message }) =>
       wrongResumeData(this.run.graph.id, this.stepId, message)
     )
   }

@@ -3,6 +3,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { Caller } from "../agent/caller.js"
+import { invokingWorkflow } from "../agent/telemetry/workflowSpan.js"
 import {
   AgentDepthExceeded,
   InvalidConfiguration,
@@ -74,6 +75,20 @@ interface Claim {
   readonly revision: number | undefined
 }
 
+type Ready<R> = Omit<Begun<R>, "span">
+
+/** A run that is made ready in its span. */
+const inSpan = <R, E, R2>(
+  graph: Graph<R>,
+  preparing: Effect.Effect<Ready<R>, E, R2>
+): Effect.Effect<Begun<R>, E, R2> =>
+  invokingWorkflow(graph.id, span =>
+    Effect.map(preparing, ready => {
+      span.begun(ready.run.runId)
+      return { ...ready, span }
+    })
+  )
+
 /** A run, ready to go, with what it has done already. */
 const ready = Effect.fnUntraced(function* <R>(
   graph: Graph<R>,
@@ -82,7 +97,7 @@ const ready = Effect.fnUntraced(function* <R>(
   options: AnyRunOptions,
   control: WorkflowControl,
   { owner, revision, shelf }: Claim
-): Effect.fn.Return<Begun<R>, AgentDepthExceeded> {
+): Effect.fn.Return<Ready<R>, AgentDepthExceeded> {
   const caller = yield* Caller
   if (caller.depth > caller.maxDepth) {
     return yield* new AgentDepthExceeded({
@@ -113,8 +128,7 @@ const taken = (runId: string): InvalidConfiguration =>
     message: `There is a run "${runId}" already. Give another \`runId\`, or leave it out.`
   })
 
-/** A run that begins. It is stored first, so that it is not lost with the process. */
-export const start = Effect.fnUntraced(function* <R>(
+const started = Effect.fnUntraced(function* <R>(
   graph: Graph<R>,
   options: RunOptions<unknown>,
   control: WorkflowControl
@@ -138,6 +152,10 @@ export const start = Effect.fnUntraced(function* <R>(
   if (Option.isNone(revision)) return yield* taken(runId)
   return yield* ready(graph, runId, contents, options, control, { shelf, owner, revision: revision.value })
 })
+
+/** A run that begins. It is stored first, so that it is not lost with the process. */
+export const start = <R>(graph: Graph<R>, options: RunOptions<unknown>, control: WorkflowControl) =>
+  inSpan(graph, started(graph, options, control))
 
 const notFound = (graph: Graph<unknown>, runId: string): WorkflowRunNotFound =>
   new WorkflowRunNotFound({
@@ -189,8 +207,7 @@ const contentsOf = ({ branches, input, repeated, steps }: Snapshot): Contents =>
   repeated
 })
 
-/** A run that goes on from the steps that are done. Steps that are suspended stay so. */
-export const restart = Effect.fnUntraced(function* <R>(
+const restarted = Effect.fnUntraced(function* <R>(
   graph: Graph<R>,
   options: RestartOptions,
   control: WorkflowControl
@@ -201,6 +218,10 @@ export const restart = Effect.fnUntraced(function* <R>(
   const kept = yield* unclaimed(graph, shelf, options.runId)
   return yield* takeOver(graph, shelf, kept, contentsOf(kept.snapshot), options, control)
 })
+
+/** A run that goes on from the steps that are done. Steps that are suspended stay so. */
+export const restart = <R>(graph: Graph<R>, options: RestartOptions, control: WorkflowControl) =>
+  inSpan(graph, restarted(graph, options, control))
 
 const notSuspended = (runId: string, stepId: string | undefined, suspended: ReadonlyArray<string>) =>
   new StepNotSuspended({
@@ -228,8 +249,7 @@ const resuming = (
   )
 }
 
-/** A run that goes on with a step that was suspended. The data are checked first; wrong ones change nothing. */
-export const resume = Effect.fnUntraced(function* <R>(
+const resumed = Effect.fnUntraced(function* <R>(
   graph: Graph<R>,
   options: ResumeOptions,
   control: WorkflowControl
@@ -249,7 +269,8 @@ export const resume = Effect.fnUntraced(function* <R>(
   const body = findStep(graph, stepId)?.body
   const resumeData = toJson(options.resumeData)
   if (body?._tag === "Leaf") {
-    yield* Effect.mapError(body.resume.decode(resumeData), ({ message }) =>
+    const { suspendData } = kept.snapshot.steps[stepId] ?? {}
+    yield* Effect.mapError(body.resume.decode(resumeData, suspendData), ({ message }) =>
       wrongResumeData(graph.id, stepId, message)
     )
   }
@@ -257,3 +278,7 @@ export const resume = Effect.fnUntraced(function* <R>(
   const steps = resuming(contents.steps, stepId, resumeData)
   return yield* takeOver(graph, shelf, kept, { ...contents, steps }, options, control)
 })
+
+/** A run that goes on with a step that was suspended. The data are checked first; wrong ones change nothing. */
+export const resume = <R>(graph: Graph<R>, options: ResumeOptions, control: WorkflowControl) =>
+  inSpan(graph, resumed(graph, options, control))

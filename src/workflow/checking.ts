@@ -22,8 +22,8 @@ export type Given<S> = S extends Schema.Schema.Any
 
 /** A schema of a step or a workflow. */
 export interface Checked {
-  /** JSON → what `execute` receives. */
-  readonly decode: (value: unknown) => Effect.Effect<unknown, ToolSchema.InvalidValue>
+  /** JSON → what `execute` receives. Of what a step is resumed with: after it had suspended with this. */
+  readonly decode: (value: unknown, suspendData?: unknown) => Effect.Effect<unknown, ToolSchema.InvalidValue>
   /** What `execute` returned → JSON. */
   readonly encode: (value: unknown) => Effect.Effect<JsonValue, ToolSchema.InvalidValue>
   /** JSON → JSON, as the schema understands it: defaults are there, and what it does not know is not. */
@@ -33,7 +33,7 @@ export interface Checked {
 }
 
 const anything: Checked = {
-  decode: Effect.succeed,
+  decode: value => Effect.succeed(value),
   encode: value => Effect.sync(() => toJson(value)),
   normalize: value => Effect.sync(() => toJson(value)),
   jsonSchema: () => ({})

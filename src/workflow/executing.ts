@@ -2,6 +2,8 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import { done, type Ending, stopped } from "../agent/telemetry/spans.js"
+import type { WorkflowSpan } from "../agent/telemetry/workflowSpan.js"
 import type { Chunk } from "../protocol/Chunk.js"
 import { StorageError, WorkflowRunLost } from "../protocol/Errors.js"
 import type { Outcome } from "./attempt.js"
@@ -15,6 +17,8 @@ import type { WorkflowEnd, WorkflowRun } from "./run.js"
 export interface Begun<in out R> {
   readonly run: WorkflowRun<R>
   readonly keeper: Keeper
+  /** What traces are told of it. */
+  readonly span: WorkflowSpan
   /** Lets go of everything outside. */
   readonly release: () => void
 }
@@ -25,6 +29,12 @@ const tell = <R>(run: WorkflowRun<R>, end: WorkflowEnd): void =>
 const endOf = (exit: Exit.Exit<Outcome, unknown>, workflowId: string): WorkflowEnd => {
   if (Exit.isFailure(exit)) return { _tag: "Failure", error: failureOf(exit.cause, workflowId, workflowId) }
   return exit.value._tag === "Done" ? { _tag: "Success", result: exit.value.value } : { _tag: "Suspended" }
+}
+
+/** How its span ends: a run that was interrupted has been stopped. */
+const traceOf = (end: WorkflowEnd | undefined): Ending => {
+  if (end === undefined || end._tag === "Aborted") return stopped
+  return end._tag === "Failure" ? { _tag: "Failed", error: end.error } : done
 }
 
 /** Whether what is stored is worth more than what happened: it is not the steps that failed. */
@@ -55,13 +65,17 @@ const settle = <R>({ keeper, run }: Begun<R>, end: WorkflowEnd): Effect.Effect<W
  * interrupted tells nothing more, and stays in the store for whoever restarts it.
  */
 export const execute = <R>(begun: Begun<R>): Effect.Effect<void, never, R> => {
-  const { keeper, run } = begun
+  const { keeper, run, span } = begun
+  const leave = Effect.sync(() => {
+    begun.release()
+    span.end(traceOf(run.end))
+  })
   const going = Effect.suspend(() => {
     run.begin()
     return Effect.raceFirst(interpret(run, keeper), keeper.heartbeat)
   })
   return Effect.acquireUseRelease(
-    Effect.fork(Effect.interruptible(going)),
+    Effect.fork(Effect.interruptible(span.around(going))),
     // Once it is known how it ended, that is stored and told, whoever stops reading.
     fiber =>
       Effect.uninterruptibleMask(restore =>
@@ -76,7 +90,7 @@ export const execute = <R>(begun: Begun<R>): Effect.Effect<void, never, R> => {
         Fiber.interrupt(fiber),
         Exit.isSuccess(exit) ? Effect.void : Effect.ignore(keeper.released)
       )
-  ).pipe(Effect.ensuring(Effect.sync(begun.release)), Effect.asVoid)
+  ).pipe(Effect.ensuring(leave), Effect.asVoid)
 }
 
 /** What a run ends with: it is carried to its end, or aborted. */

@@ -2,10 +2,11 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Agent, BackgroundTasks, Errors, RunStore, TaskStore } from "eddy"
 import { ScriptedModel } from "eddy/testing"
-import { Effect, Layer, Option, Stream } from "effect"
+import { Effect, Layer, Option, Stream, TestClock } from "effect"
 import {
   asking,
   calling,
+  claimed,
   figures,
   finish,
   guarded,
@@ -128,6 +129,30 @@ describe("a call of an agent below", () => {
       expect(deep.remove.executed).toEqual([2])
       expect(other.executed).toEqual([3])
       expect(only(fourth, "tool-result").at(-1)?.payload.result).toEqual({ text: "Middle." })
+    }).pipe(Effect.provide(stores))
+  )
+})
+
+describe("a decision that a process has died with", () => {
+  it.effect("is made again when its time is over, and holds up no other", () =>
+    Effect.gen(function* () {
+      const helper = helperOf([
+        calling(toolCall("x1", "remove", { n: 1 }), toolCall("x2", "remove", { n: 2 })),
+        reply("Helped.")
+      ])
+      const boss = bossOf([helper.agent], call("c1"))
+      yield* suspended(boss.agent)
+      // The claim above is over, the one below is younger.
+      yield* claimed("helper", "x1", 60_000)
+      const early = yield* told(Agent.approveToolCall(boss.agent, run("c1/x1")), ["c1"])
+      expect(waitingIn(early)).toEqual(["c1/x1", "c1/x2"])
+      const other = yield* told(Agent.approveToolCall(boss.agent, run("c1/x2")), ["c1"])
+      expect(waitingIn(other)).toEqual(["c1/x1"])
+      yield* TestClock.adjust("1 minute")
+      const last = yield* told(Agent.approveToolCall(boss.agent, run("c1/x1")), ["c1"])
+      expect(reasonOf(last)).toBe("stop")
+      expect(only(last, "tool-result")[0]?.payload.result).toEqual({ text: "Helped." })
+      expect(helper.remove.executed).toEqual([2, 1])
     }).pipe(Effect.provide(stores))
   )
 })

@@ -9,7 +9,7 @@ export type Turns = Parameters<typeof ScriptedModel.make>[0]
 
 export type Options = Omit<Agent.Options<[]>, "id" | "model" | "tools">
 
-const lookUp = Tool.make("lookUp", { execute: () => Effect.succeed("found") })
+export const lookUp = Tool.make("lookUp", { execute: () => Effect.succeed("found") })
 
 /** Runs a script to its end. The order of chunks holds, whatever the processors do. */
 export const ran = (turns: Turns, options: Options, input: Conversation.Input = "Hello?", tools = [lookUp]) =>

@@ -3,7 +3,6 @@ import { describe, expect, it } from "@effect/vitest"
 import { Agent, Telemetry, ThreadStore, Tool } from "eddy"
 import { ScriptedModel } from "eddy/testing"
 import { Deferred, Effect, Exit, Fiber, Layer, Schema, Scope, Stream } from "effect"
-import { invokingWorkflow } from "../../src/agent/telemetry/workflowSpan.js"
 import { call, chunksOf, errorOf, evenly, failing, finish, inTime, modelOf, refusal, settle } from "./kit.js"
 import { memory, reply, toolCall } from "./memoryKit.js"
 import { ERROR, endOf, OK, Traces } from "./telemetryKit.js"
@@ -465,47 +464,6 @@ describe("a run that is stopped", () => {
       const run = Effect.flip(Agent.generate(silent(), "Hi", options))
       yield* inTime(Effect.provide(run, traces.layer))
       expect(traces.spans.map(endOf)).toEqual(Array(2).fill({ code: ERROR, error: "timeout" }))
-    })
-  )
-})
-
-describe("a workflow", () => {
-  const workflow = { name: "Sail", runId: "w-1" }
-
-  it.effect("holds the runs of its steps", () =>
-    Effect.gen(function* () {
-      const traces = new Traces()
-      const running = Effect.withSpan(invokingWorkflow(workflow, Agent.generate(looker(), "Look")), "request")
-      yield* Effect.provide(running, traces.layer)
-      expect(traces.trees).toMatchObject([
-        [
-          "request",
-          [
-            "invoke_workflow Sail",
-            ["invoke_agent Looker", ["chat gpt-test"], ["execute_tool look", ["inside"]], ["chat gpt-test"]]
-          ]
-        ]
-      ])
-      expect(traces.only("invoke_workflow Sail").attributes).toEqual({
-        "gen_ai.operation.name": "invoke_workflow",
-        "gen_ai.workflow.name": "Sail",
-        "eddy.run.id": "w-1"
-      })
-      expect(traces.unfinished).toEqual([])
-    })
-  )
-
-  it.effect("ends as what it runs does", () =>
-    Effect.gen(function* () {
-      const traces = new Traces()
-      const ends = [Effect.void, Effect.fail("wrong"), Effect.interrupt]
-      const all = Effect.forEach(ends, end => Effect.exit(invokingWorkflow(workflow, end)))
-      yield* Effect.provide(all, traces.layer)
-      expect(traces.spans.map(endOf)).toEqual([
-        { code: OK },
-        { code: ERROR, error: "_OTHER" },
-        { code: OK, isStopped: true }
-      ])
     })
   )
 })

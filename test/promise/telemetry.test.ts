@@ -2,10 +2,11 @@
 import { context, trace } from "@opentelemetry/api"
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks"
 import { BasicTracerProvider } from "@opentelemetry/sdk-trace-base"
-import { Agent, createTool, Eddy, InMemoryStore } from "eddy/promise"
+import { Agent, createStep, createTool, createWorkflow, Eddy, InMemoryStore } from "eddy/promise"
 import { ScriptedModel } from "eddy/testing"
 import { Layer } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { z } from "zod"
 import { endOf, OK, Traces } from "../agent/telemetryKit.js"
 import { configurationError } from "../support/configurationError.js"
 import { latch, refuseUnhandledRejections, until } from "../support/readers.js"
@@ -49,6 +50,30 @@ const looker = (background = false, wait?: Promise<void>) => {
 const tree = ["invoke_agent looker", ["chat gpt-test"], ["execute_tool look"], ["chat gpt-test"]]
 
 describe("a container with telemetry", () => {
+  it("traces the runs of its workflows, below the span that is active where they are started", async () => {
+    const traces = new Traces()
+    const { agent } = looker()
+    const workflow = createWorkflow({ id: "sail", inputSchema: z.object({ prompt: z.string() }) })
+      .then(createStep(agent))
+      .commit()
+    await using eddy = new Eddy({
+      agents: { agent },
+      workflows: { workflow },
+      storage: new InMemoryStore(),
+      telemetry: { layer: traces.layer }
+    })
+    const outer = tracer.startSpan("request")
+    const inputData = { prompt: "Look" }
+    const [result] = await context.with(trace.setSpan(context.active(), outer), () =>
+      Promise.all([eddy.getWorkflow("workflow").start({ inputData })])
+    )
+    expect(result.status).toBe("success")
+    expect(traces.trees).toEqual([["invoke_workflow sail", tree]])
+    expect(traces.unfinished).toEqual([])
+    const { parentSpanContext } = traces.only("invoke_workflow sail")
+    expect(parentSpanContext?.spanId).toBe(outer.spanContext().spanId)
+  })
+
   it("traces the runs of its agents, and tells tools their span", async () => {
     const traces = new Traces()
     const { active, agent } = looker()

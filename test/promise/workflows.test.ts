@@ -11,7 +11,9 @@ import {
   Eddy,
   InMemoryStore,
   InvalidConfiguration,
+  InvalidResumeData,
   InvalidStepInput,
+  InvalidStepResumeData,
   LibSQLStore,
   RunAborted,
   RunSuspended,
@@ -277,6 +279,112 @@ describe("a workflow of plain TypeScript", () => {
     expect(completed).toMatchObject({ payload: { result: { text: "cats", by: "ada" } } })
     expect(executed).toEqual(["cats"])
     expect((await eddy.getWorkflow("workflow").listRuns()).total).toBe(0)
+  })
+
+  it("waits for the calls of an agent that is a step, and goes on with them in another container", async () => {
+    const url = `file:${join(mkdtempSync(join(tmpdir(), "eddy-workflow-")), "runs.db")}`
+    const executed: Array<unknown> = []
+    const model = ScriptedModel.make([
+      [toolCall("c1", "remove", { n: 1 }), toolCall("c2", "remove", { n: 2 }), finish("tool-calls")],
+      reply("Done.")
+    ])
+    const containerOf = () => {
+      const remove = createTool({
+        id: "remove",
+        inputSchema: z.object({ n: z.number() }),
+        requireApproval: true,
+        execute: ({ n }) => {
+          executed.push(n)
+          return { removed: n }
+        }
+      })
+      const helper = new Agent({ id: "helper", model, tools: { remove } })
+      const workflow = createWorkflow({ id: "w", inputSchema: z.object({ prompt: z.string() }) })
+        .then(createStep(helper))
+        .commit()
+      const eddy = new Eddy({
+        agents: { helper },
+        workflows: { workflow },
+        storage: new LibSQLStore({ url })
+      })
+      return { eddy, helper, workflow: eddy.getWorkflow("workflow") }
+    }
+    const one = containerOf()
+    const first = await one.workflow.start({ inputData: { prompt: "go" }, runId: "r" })
+    expect(first).toMatchObject({
+      status: "suspended",
+      suspended: [{ stepId: "helper", suspendData: { calls: [{ toolCallId: "c1" }, { toolCallId: "c2" }] } }]
+    })
+    await one.eddy.shutdown()
+
+    const other = containerOf()
+    expect(await other.helper.listSuspendedRuns()).toEqual([])
+    const resume = (resumeData: unknown) => other.workflow.resume({ runId: "r", step: "helper", resumeData })
+    await expect(resume({ approved: true })).rejects.toBeInstanceOf(InvalidStepResumeData)
+    const second = await resume({ toolCallId: "c2", approved: true })
+    expect(second).toMatchObject({
+      status: "suspended",
+      suspended: [{ suspendData: { calls: [{ toolCallId: "c1" }] } }]
+    })
+    await other.eddy.shutdown()
+
+    const last = containerOf()
+    const output = await last.workflow.resumeStream({
+      runId: "r",
+      resumeData: { approved: false, reason: "Keep it." }
+    })
+    expectWorkflow(await collect(output.fullStream))
+    expect(await output.result).toEqual({ text: "Done." })
+    expect(executed).toEqual([2])
+    expect(JSON.stringify(model.requests[1]?.messages)).toContain("Keep it.")
+    expect((await last.workflow.listRuns()).total).toBe(0)
+    await last.eddy.shutdown()
+  })
+
+  it("lays the call of an agent aside, which goes on with the same run in another container", async () => {
+    const url = `file:${join(mkdtempSync(join(tmpdir(), "eddy-workflow-")), "runs.db")}`
+    const executed: Array<string> = []
+    const model = ScriptedModel.make([
+      [toolCall("c1", "workflow-publish", inputData), finish("tool-calls")],
+      reply("It is out.")
+    ])
+    const containerOf = () => {
+      const count = createStep({
+        id: "count",
+        inputSchema: z.object({ topic: z.string() }),
+        execute: ({ inputData: { topic } }) => {
+          executed.push(topic)
+          return { text: topic }
+        }
+      })
+      const workflow = createWorkflow({ id: "publishing", inputSchema: z.object({ topic: z.string() }) })
+        .then(count)
+        .then(approve)
+        .commit()
+      const agent = new Agent({ id: "boss", model, workflows: { publish: workflow } })
+      return {
+        agent,
+        eddy: new Eddy({ agents: { agent }, workflows: { workflow }, storage: new LibSQLStore({ url }) })
+      }
+    }
+    const one = containerOf()
+    const output = await one.agent.stream("Publish")
+    expect(await output.getFullOutput()).toMatchObject({
+      status: "suspended",
+      suspendData: { workflowId: "publishing", suspended: [{ stepId: "approve" }] }
+    })
+    const { runId } = output
+    await one.eddy.shutdown()
+    const other = containerOf()
+    await expect(other.agent.resumeStream({ by: 7 }, { runId })).rejects.toBeInstanceOf(InvalidResumeData)
+    const resumed = await other.agent.resumeStream({ by: "ada" }, { runId })
+    const chunks = await collect(resumed.fullStream)
+    const result = chunks.find(({ type }) => type === "tool-result")
+    expect(result).toMatchObject({ payload: { result: { by: "ada" } } })
+    expect(executed).toHaveLength(1)
+    expect((await other.eddy.getWorkflow("workflow").listRuns()).total).toBe(0)
+    expect(await other.agent.listSuspendedRuns()).toEqual([])
+    await other.eddy.shutdown()
   })
 
   it("refuses what cannot work", async () => {

@@ -4,6 +4,9 @@ import { Effect, Schema, type Stream } from "effect"
 import { read } from "../agent/kit.js"
 import { expectWorkflow } from "../support/workflowGrammar.js"
 
+/** What an agent is given that is a step. */
+export const Prompt = Schema.Struct({ prompt: Schema.String })
+
 export const Count = Schema.Struct({ count: Schema.Number })
 
 /** Adds to a count. */

@@ -80,8 +80,9 @@ export const goalOf = (options: GoalOptions, maxRetries: number): GoalSettings =
 /** The judging of a run; `undefined`: it has no thread, or nobody judges. */
 export const runGoal = (
   settings: GoalSettings | undefined,
-  thread: object | undefined
+  thread: object | undefined,
+  judgedSteps: number
 ): RunGoal | undefined =>
   thread === undefined || (settings?.judge === undefined && settings?.scorer === undefined)
     ? undefined
-    : { settings, judgedSteps: 0 }
+    : { settings, judgedSteps }

@@ -6,6 +6,7 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import type { Answer } from "../../model/Answer.js"
 import type { Of } from "../../protocol/Chunk.js"
+import type { StorageError } from "../../protocol/Errors.js"
 import * as Objective from "../../protocol/Objective.js"
 import { messageOf } from "../../protocol/safeJson.js"
 import type { Run } from "../loop/run.js"
@@ -171,13 +172,21 @@ const activeOf = Effect.fnUntraced(function* (thread: RunThread) {
   return Option.filter(present, ({ status }) => status === "active")
 })
 
+/** Whether tasks of the run have not settled. Those that were called before it was suspended only the store knows. */
+const hasTasks = <R>(run: Run<R>): Effect.Effect<boolean, StorageError> => {
+  const { runId, suspension, tasks } = run
+  const isSo = tasks !== undefined && isUnsettled(run, tasks)
+  if (isSo || tasks === undefined || suspension.leg === undefined) return Effect.succeed(isSo)
+  return tasks.dispatcher.hasOpenTasks(runId)
+}
+
 /**
  * Judges the answer, and counts that in the thread, once, whoever else does so meanwhile; `undefined`: there is nothing to judge
  * by, or tasks of the run have not settled. An objective that is replaced while the answer is judged is judged in its turn.
  */
 export const judge = Effect.fnUntraced(
   function* <R>(run: Run<R>, settings: GoalSettings, thread: RunThread, answer: Answer) {
-    if (run.tasks !== undefined && isUnsettled(run, run.tasks)) return undefined
+    if (yield* hasTasks(run)) return undefined
     for (;;) {
       const active = yield* activeOf(thread)
       if (Option.isNone(active)) return undefined

@@ -5,7 +5,7 @@ import type { StorageError } from "../../protocol/Errors.js"
 import { lazily } from "../../protocol/lazily.js"
 import type { SystemMessage } from "../../protocol/Message.js"
 import { stepReason } from "../loop/ending.js"
-import type { Run } from "../loop/run.js"
+import { type Run, stepNumberOf } from "../loop/run.js"
 import type { RunThread } from "../runThread.js"
 import type { Judged } from "./judging.js"
 
@@ -54,7 +54,7 @@ export const tellJudgement = <R>(run: Run<R>, judgement: Judgement | undefined):
   if (judgement === undefined) return false
   run.emit(judgement.chunk)
   if (run.goal === undefined || judgement.objective.status !== "active") return false
-  run.goal.judgedSteps = run.suspension.earlier.steps + run.fold.finishedSteps.length + 1
+  run.goal.judgedSteps = stepNumberOf(run) + 1
   tell(run, judgement.note, run.added.length)
   return true
 }

@@ -129,7 +129,7 @@ export const rejectedFinish = <R>(
     stepResult: { reason: "tripwire", isContinued },
     output: { text: "", toolCalls: [], usage: usageOf(run, answer) },
     metadata: { ...metadataOf(run), tripwire },
-    totalUsage: Usage.combine(run.fold.usageSoFar, usageOf(run, answer)),
+    totalUsage: usageWith(run, answer),
     response: answer.response
   }
 })

@@ -6,7 +6,7 @@ import * as Exit from "effect/Exit"
 import { isSettled, outcomeParts, suspensionsOf } from "../suspension/snapshot.js"
 import { type Decision, type Stored, storeResult } from "./decision.js"
 import { decidedStep, type StoppedBy } from "./ending.js"
-import type { Run } from "./run.js"
+import { isLastAllowed, type Run } from "./run.js"
 import type { State } from "./state.js"
 import { firstTrue, tellStep } from "./stepEnd.js"
 import { failedWith, stoppedEnd, storeFailure } from "./stopping.js"
@@ -74,10 +74,8 @@ const stored = <R>(run: Run<R>, decision: Decision<R>, after: Stored, now: numbe
 
 /** Everything is decided: the run goes on where it was laid aside. */
 const goingOn = <R>(run: Run<R>): State<R> => {
-  const { fold, settings, suspension } = run
-  if (suspension.earlier.steps + fold.finishedSteps.length + 1 >= settings.maxSteps) {
-    return stops(run, "max-steps")
-  }
+  const { fold, settings } = run
+  if (isLastAllowed(run)) return stops(run, "max-steps")
   if (settings.stopWhen.length === 0) return next(run)
   const steps = [
     ...fold.finishedSteps,

@@ -113,11 +113,14 @@ const stoppedByProcessor = <R>(run: Run<R>, asked: Asked, stopped: Stopped): Sta
 const accepted = <R>(run: Run<R>, plan: StepPlan<R>, asked: Asked): State<R> => {
   const { answer, messages } = asked
   run.tasks?.see()
+  const execution = (): Execution<R> => new Execution(run, answer.calls, messages, plan.tools)
+  // What those who judge have accepted is remembered, also when the run is left before it has its value.
+  run.rememberCutOff = () => cutOff(run, asked, execution(), stoppedEarly)
   return structured(
     run,
     asked,
     () => answered(run, plan, asked),
-    () => halted(run, asked, new Execution(run, answer.calls, messages, plan.tools))
+    () => halted(run, asked, execution())
   )
 }
 

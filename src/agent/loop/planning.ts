@@ -19,7 +19,7 @@ import {
 } from "../checkOptions.js"
 import type { PrepareStep, StepChanges } from "../RunOptions.js"
 import type { ModelChoice } from "./retrying.js"
-import type { Note, Run } from "./run.js"
+import { type Note, type Run, stepNumberOf } from "./run.js"
 
 /** What one step asks. */
 export interface StepPlan<R> {
@@ -154,7 +154,7 @@ export const checkChanges = (changes: unknown): void => {
 /** What a step asks after `prepareStep` has had its say. Fails with whatever that fails with. */
 export const changedPlan = Effect.fnUntraced(function* <R>(run: Run<R>, prepareStep: PrepareStep) {
   const asked = prepareStep({
-    stepNumber: run.suspension.earlier.steps + run.fold.finishedSteps.length,
+    stepNumber: stepNumberOf(run),
     steps: [...run.fold.finishedSteps],
     messages: [...run.input, ...run.added],
     model: run.models[run.modelIndex]?.model ?? run.model,

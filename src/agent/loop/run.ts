@@ -202,6 +202,18 @@ export const stopRunning = <R>(run: Run<R>): void => {
   for (const { stop } of run.running) stop?.(reason)
 }
 
+/** 0-based number of the step that has not finished yet, also of a run that was suspended before. */
+export const stepNumberOf = <R>({ fold, suspension }: Run<R>): number =>
+  suspension.earlier.steps + fold.finishedSteps.length
+
+/** Steps up to the answer that was judged last: `maxSteps` counts from there. */
+export const judgedStepsOf = <R>({ goal, suspension }: Run<R>): number =>
+  goal?.judgedSteps ?? suspension.earlier.judgedSteps
+
+/** Whether no step may follow the one that has not finished yet. */
+export const isLastAllowed = <R>(run: Run<R>): boolean =>
+  stepNumberOf(run) + 1 - judgedStepsOf(run) >= run.settings.maxSteps
+
 /** What runs that this step has started have used so far. */
 export const nestedUsage = <R>({ nested }: Run<R>): Usage.Usage =>
   nested.reduce((sum, used) => Usage.combine(sum, used()), Usage.empty)

@@ -13,7 +13,7 @@ import { storeAdded } from "../thread.js"
 import type { Asked } from "./asking.js"
 import { type StoppedBy, stepFinish, stepReason, stepResult } from "./ending.js"
 import type { Execution } from "./execution.js"
-import type { Run } from "./run.js"
+import { isLastAllowed, type Run } from "./run.js"
 import type { State } from "./state.js"
 import { cutOff, failed, failedWith, remember, stoppedEnd, storeFailure, storing } from "./stopping.js"
 import { Suspending } from "./suspending.js"
@@ -92,10 +92,6 @@ const stepStored = <R>(run: Run<R>, answer: Answer, execution: Execution<R>): St
 /** A step that wants to go on. */
 const goingOn = <R>(run: Run<R>, answer: Answer): State<R> =>
   run.settings.stopWhen.length === 0 ? nextStep(run, answer) : decide(run, answer)
-
-/** An answer that was judged begins the count anew. */
-const isLastAllowed = <R>({ fold, goal, settings, suspension }: Run<R>): boolean =>
-  suspension.earlier.steps + fold.finishedSteps.length + 1 - (goal?.judgedSteps ?? 0) >= settings.maxSteps
 
 /** The model has said its last word. Tasks that the run waits for are answered by one more step when they settle. */
 const finishing = <R>(run: Run<R>, answer: Answer): State<R> => {

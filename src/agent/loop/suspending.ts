@@ -8,13 +8,14 @@ import { type SavedCall, type Snapshot, type Suspension, suspensionsOf } from ".
 import { storeAdded } from "../thread.js"
 import { usageWith } from "./ending.js"
 import { notesOf } from "./planning.js"
-import { forkToEnd, type Run } from "./run.js"
+import { forkToEnd, judgedStepsOf, type Run, stepNumberOf } from "./run.js"
 
 /** The run, as it goes on. The outcomes of its last answer are with its calls. */
 const snapshotOf = <R>(run: Run<R>, answer: Answer, calls: ReadonlyArray<SavedCall>): Snapshot => {
-  const { added, caller, fold, goal, input, suspension } = run
+  const { added, caller, fold, input, suspension } = run
   const said = added.at(-1)?.role === "tool" ? added.slice(0, -1) : added
   const { earlier, options } = suspension
+  const judgedSteps = judgedStepsOf(run)
   return {
     version: 1,
     ...(caller.call === undefined ? {} : { caller: caller.call }),
@@ -22,7 +23,8 @@ const snapshotOf = <R>(run: Run<R>, answer: Answer, calls: ReadonlyArray<SavedCa
     notes: notesOf(run).map(({ after, message }) => ({ message, after: after - said.length })),
     calls,
     usage: usageWith(run, answer),
-    steps: earlier.steps + fold.finishedSteps.length + 1 - (goal?.judgedSteps ?? 0),
+    steps: stepNumberOf(run) + 1,
+    ...(judgedSteps === 0 ? {} : { judgedSteps }),
     text: earlier.text + fold.finishedSteps.map(({ text }) => text).join("") + answer.text,
     options
   }

@@ -8,7 +8,7 @@ import type { Message } from "../../protocol/Message.js"
 import type { Asked } from "../loop/asking.js"
 import { rejectedFinish, stepReason } from "../loop/ending.js"
 import { Execution } from "../loop/execution.js"
-import type { Run } from "../loop/run.js"
+import { type Run, stepNumberOf } from "../loop/run.js"
 import type { State } from "../loop/state.js"
 import { halted, tellStep } from "../loop/stepEnd.js"
 import { closeAnswer, failed } from "../loop/stopping.js"
@@ -106,7 +106,7 @@ export const rejected = <R>(
 ): State<R> => {
   const { processors } = run
   const { answer } = asked
-  const stepNumber = run.fold.finishedSteps.length
+  const stepNumber = stepNumberOf(run)
   run.rememberCutOff = undefined
   closeAnswer(asked)
   new Execution(run, answer.calls, [], run.tools).cutOff(() => blockedBy(tripwire))

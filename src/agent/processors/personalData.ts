@@ -18,6 +18,15 @@ export interface Finder {
 /** How long the match is in truth; 0 for none. */
 type Accept = (match: string) => number
 
+const escapes = /\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4})/g
+
+/**
+ * A text of the same length in which no escape of JSON is part of a word: an answer may be a value, and what stands in it behind
+ * a new line begins there, not with the `n` of its escape.
+ */
+const withoutEscapes = (text: string): string =>
+  text.includes("\\") ? text.replace(escapes, escape => "\0".repeat(escape.length)) : text
+
 /** Finds what a pattern matches. `inside`: a character that may stand in a match. `first`: one that it may begin with. */
 const finder = (
   kind: string,
@@ -26,7 +35,8 @@ const finder = (
   accept?: Accept
 ): Finder => ({
   kind,
-  find: (text, from) => {
+  find: (said, from) => {
+    const text = withoutEscapes(said)
     pattern.lastIndex = from
     for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
       const length = accept === undefined ? match[0].length : accept(match[0])
@@ -145,6 +155,16 @@ export const finders: Readonly<
     )
 }
 
+/** The same place, or the end of the escape that it is in the middle of. */
+const behindEscape = (text: string, start: number): number => {
+  if (!text.includes("\\")) return start
+  for (const { 0: escape, index } of text.matchAll(escapes)) {
+    if (index >= start) break
+    if (index + escape.length > start) return index + escape.length
+  }
+  return start
+}
+
 /** Finds what a pattern matches, as long as a match has at most so many characters. */
 export const custom = (kind: string, pattern: RegExp, longest: number): Finder => {
   const flags = pattern.flags.replace(/[gy]/g, "")
@@ -154,9 +174,11 @@ export const custom = (kind: string, pattern: RegExp, longest: number): Finder =
     find: (text, from) => {
       global.lastIndex = from
       for (let match = global.exec(text); match !== null; match = global.exec(text)) {
+        const end = match.index + match[0].length
+        const start = behindEscape(text, match.index)
+        if (start < end) return { start, end }
         // Nothing is no data.
-        if (match[0] === "") global.lastIndex++
-        else return { start: match.index, end: match.index + match[0].length }
+        global.lastIndex = Math.max(match.index + 1, start)
       }
       return undefined
     },

@@ -1,7 +1,7 @@
 /** What the hooks of one step know of their run. */
 import type { Chunk } from "../../protocol/Chunk.js"
 import type { DataPart } from "../../tool/ToolContext.js"
-import type { Run } from "../loop/run.js"
+import { type Run, stepNumberOf } from "../loop/run.js"
 import type { Scene } from "./context.js"
 
 /** What all hooks of a step know. */
@@ -9,7 +9,7 @@ export const sceneOf = <R>(
   run: Run<R>,
   { messages, trip, writeData }: Pick<Scene, "messages" | "trip" | "writeData">
 ): Scene => {
-  const stepNumber = run.fold.finishedSteps.length
+  const stepNumber = stepNumberOf(run)
   return {
     runId: run.runId,
     agentId: run.agentId,

@@ -105,10 +105,16 @@ export const nestedDecision = (
   const found = named(data, calls)
   if (found !== undefined) return Either.right(found)
   const [only, ...others] = calls
+  const ids = calls.map(({ toolCallId }) => toolCallId).join(", ")
+  if (isRecord(data) && typeof data["toolCallId"] === "string") {
+    // One that comes late is for no other call.
+    return Either.left(
+      invalid(toolName, `its call "${data["toolCallId"]}" does not wait. Calls that wait: ${ids}.`)
+    )
+  }
   if (only !== undefined && others.length === 0) {
     return Either.right({ toolCallId: only.toolCallId, decision: { _tag: "Resume", data } })
   }
-  const ids = calls.map(({ toolCallId }) => toolCallId).join(", ")
   return Either.left(
     invalid(
       toolName,

@@ -1,5 +1,4 @@
 /** Runs of agents that other agents called: what they wait for, told to the call above, and decisions that come from there. */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
@@ -34,6 +33,24 @@ const callOf = (chunk: Suspension): NestedCall => {
 /** What the call above suspends with. */
 export const waitOf = (runId: string, agentId: string, suspensions: ReadonlyArray<Suspension>): NestedWait =>
   new NestedWait(runId, agentId, suspensions.map(callOf))
+
+/**
+ * What a run below waits for, also when a process that has died had claimed it; the run by its id, or by what its caller had
+ * suspended with. `undefined`: it is not there any more.
+ */
+export const stillWaiting = Effect.fnUntraced(function* (of: unknown, agentId: string) {
+  const found = yield* Effect.serviceOption(RunStore)
+  if (Option.isNone(found)) return undefined
+  const { decodeNested } = yield* schemas
+  const runId =
+    typeof of === "string" ? of : Either.getOrUndefined(Either.map(decodeNested(of), wait => wait.runId))
+  if (runId === undefined) return undefined
+  const saved = yield* Effect.catchTag(get(found.value, runId, agentId), "RunNotFound", () =>
+    Effect.succeed(undefined)
+  )
+  const calls = saved === undefined ? [] : pendingCalls(saved.snapshot, Number.POSITIVE_INFINITY)
+  return calls.length === 0 ? undefined : new NestedWait(runId, agentId, calls.flatMap(waitsOf))
+})
 
 /** Checks what a call below is resumed with by what its chunk says of that. */
 const checkData = (
@@ -101,8 +118,8 @@ export const resumeNested = Effect.fnUntraced(function* <R>(
   if (saved === undefined || above?.runId !== call.runId || above.toolCallId !== call.toolCallId) {
     return yield* missing
   }
-  const now = yield* Clock.currentTimeMillis
-  const calls = pendingCalls(saved.snapshot, now).flatMap(waitsOf)
+  // Also those that somebody has claimed: what is said of one of them is about no other.
+  const calls = pendingCalls(saved.snapshot, Number.POSITIVE_INFINITY).flatMap(waitsOf)
   const { decision, toolCallId } = yield* nestedDecision(toolName, resumeData, calls)
   const { run } = yield* prepareLeg(
     agent,

@@ -2,11 +2,17 @@
 import type { NestedCall } from "./snapshot.js"
 
 export class NestedWait {
+  /** Why a decision changed nothing. Not there otherwise: this is stored. */
+  declare readonly error?: string
+
   constructor(
     /** The run below, and whose it is. */
     readonly runId: string,
     readonly agentId: string,
     /** What it waits for. */
-    readonly calls: ReadonlyArray<NestedCall>
-  ) {}
+    readonly calls: ReadonlyArray<NestedCall>,
+    error?: string
+  ) {
+    if (error !== undefined) this.error = error
+  }
 }

@@ -20,7 +20,12 @@ export const resumedFrom = (
   added: [{ role: "tool", content: outcomeParts(snapshot) }],
   feedback: [...snapshot.notes],
   // The step that is told again for the decision stands for the one that holds the calls.
-  earlier: { usage: snapshot.usage, steps: snapshot.steps - 1, text: snapshot.text }
+  earlier: {
+    usage: snapshot.usage,
+    steps: snapshot.steps - 1,
+    judgedSteps: snapshot.judgedSteps ?? 0,
+    text: snapshot.text
+  }
 })
 
 const keptSettings = ({

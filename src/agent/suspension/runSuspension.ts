@@ -31,6 +31,8 @@ export interface Earlier {
   readonly usage: Usage.Usage
   /** Answers of a model that were told as steps, but for those that this leg tells. */
   readonly steps: number
+  /** Of these, those up to the answer that was judged last. */
+  readonly judgedSteps: number
   readonly text: string
 }
 
@@ -54,4 +56,4 @@ export interface Resumption {
 }
 
 /** Nothing came before. */
-export const atFirst: Earlier = { usage: {}, steps: 0, text: "" }
+export const atFirst: Earlier = { usage: {}, steps: 0, judgedSteps: 0, text: "" }

@@ -93,6 +93,8 @@ export const Snapshot = Schema.Struct({
   /** What was used, how often a model was asked, and what it said. */
   usage: Usage,
   steps: Schema.NonNegativeInt,
+  /** Of these steps, those up to the answer that was judged last. */
+  judgedSteps: optional(Schema.NonNegativeInt),
   text: Schema.String,
   /** Options of the run that hold for what follows. */
   options: KeptOptions

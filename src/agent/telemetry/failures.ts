@@ -1,5 +1,7 @@
 /** What a span tells of a failure. */
 import {
+  InvalidStepInput,
+  InvalidStepOutput,
   InvalidToolArguments,
   InvalidToolOutput,
   ModelError,
@@ -28,6 +30,8 @@ export const errorType = (error: unknown): string => {
 const unquoted = (error: unknown): string => {
   if (error instanceof InvalidToolArguments) return `Invalid arguments for tool "${error.toolName}".`
   if (error instanceof InvalidToolOutput) return `Tool "${error.toolName}" returned a wrong output.`
+  if (error instanceof InvalidStepInput) return `Step "${error.stepId}" was given a wrong input.`
+  if (error instanceof InvalidStepOutput) return `Step "${error.stepId}" gave a wrong output.`
   // What is thrown and is no error may be anything.
   if (error instanceof ToolFailed) return `Tool "${error.toolName}" failed with something that is no error.`
   return messageOf(error)
