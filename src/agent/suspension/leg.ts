@@ -27,12 +27,6 @@ export interface Deciding {
   readonly defaults: RunOptions
 }
 
-/** A run that can be started, and the options of whatever follows it. */
-interface PreparedLeg<R, Tools extends ReadonlyArray<Tool.Any>, Memory extends MemoryOptions | undefined> {
-  readonly run: Run<R>
-  readonly options: RunOptions<Tools, Memory>
-}
-
 /** The tool of the call, as its step had it. */
 const toolOf = Effect.fnUntraced(function* <R>(run: Run<R>, { call }: Found) {
   const { prepareStep } = run.settings
@@ -123,8 +117,7 @@ export const prepareLeg = Effect.fnUntraced(function* <
     const prompt = [...run.instructions, ...run.input.slice(0, -1)]
     run.suspension.leg = { snapshot: claimed, prompt, call, decided: read, tool, owner }
     run.suspension.leave = () => Effect.ignoreLogged(releaseCall(store, runId, call.toolCallId, owner))
-    const leg: PreparedLeg<Needs, Tools, Memory> = { run, options: again }
-    return leg
+    return { run, options: again }
   })
   return yield* Effect.onExit(ready, exit => (exit._tag === "Failure" ? run.close() : Effect.void))
 })
