@@ -157,4 +157,49 @@ describe("serving", () => {
     await expect(fetch(first.url)).rejects.toThrow()
     expect((await eddy.agents.helper.generate("Hello")).text).toBe("Yes.")
   })
+
+  it("decides about calls of agents of the Effect face", async () => {
+    const paid: Array<string> = []
+    const pay = Tool.make("pay", {
+      input: Schema.Struct({ to: Schema.String }),
+      requireApproval: true,
+      execute: ({ to }) => Effect.sync(() => paid.push(to))
+    })
+    const model = ScriptedModel.make([
+      calling("pay", { to: "bob" }),
+      calling("pay", { to: "eve" }, "c2"),
+      saying("Done.")
+    ])
+    const clerk = Agent.make({ id: "clerk", model, tools: [pay] })
+    const scope = Effect.runSync(Scope.make())
+    const context = await Effect.runPromise(Layer.buildWithScope(services, scope))
+    const handler = await Effect.runPromise(
+      Http.webHandler({ agents: { clerk } }).pipe(Effect.provide(context), Scope.extend(scope))
+    )
+    const ask = async (path: string, body?: object) => {
+      const response = await handler(
+        new Request(`http://x/api/agents/clerk/${path}`, {
+          method: body === undefined ? "GET" : "POST",
+          headers: { "content-type": "application/json" },
+          ...(body === undefined ? {} : { body: JSON.stringify(body) })
+        })
+      )
+      return { status: response.status, text: await response.text() }
+    }
+    const first = chunksOf((await ask("stream", { messages: "Pay." })).text)
+    const call = { runId: first[0]?.runId, toolCallId: "c1" }
+    expect(JSON.parse((await ask("suspended-runs")).text)).toMatchObject({
+      runs: [{ runId: call.runId, toolCalls: [{ toolCallId: "c1", requiresApproval: true }] }]
+    })
+    expect((await ask("resume-stream", { ...call, resumeData: "yes" })).status).toBe(400)
+    const approved = await ask("approve-tool-call", call)
+    expect([approved.status, approved.text.slice(0, 6)]).toEqual([200, ": open"])
+    const second = chunksOf(approved.text)
+    expect(types(second)).toContain("tool-call-approval")
+    const third = await ask("decline-tool-call", { ...call, toolCallId: "c2", reason: "No." })
+    expect(types(chunksOf(third.text))).toContain("tool-output-denied")
+    expect((await ask("approve-tool-call", call)).status).toBe(404)
+    expect(paid).toEqual(["bob"])
+    await Effect.runPromise(Scope.close(scope, Exit.void))
+  })
 })
