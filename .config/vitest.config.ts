@@ -9,6 +9,7 @@ export default defineConfig({
     alias: [
       { find: /^eddy$/, replacement: `${root}src/index.ts` },
       { find: /^eddy\/effect-ai$/, replacement: `${root}src/effect-ai.ts` },
+      { find: /^eddy\/http$/, replacement: `${root}src/http.ts` },
       { find: /^eddy\/mcp$/, replacement: `${root}src/mcp.ts` },
       { find: /^eddy\/promise$/, replacement: `${root}src/promise.ts` },
       { find: /^eddy\/testing$/, replacement: `${root}src/testing.ts` }
@@ -16,7 +17,7 @@ export default defineConfig({
   },
   test: {
     include: ["test/**/*.test.ts"],
-    exclude: ["test/bench/**"],
+    exclude: ["test/bench/**", "test/clients/**"],
     pool: "forks",
     testTimeout: 20_000,
     coverage: { include: ["src/**"] }

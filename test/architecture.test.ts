@@ -18,13 +18,15 @@ const ranks: Readonly<Record<string, number>> = {
   agent: 5,
   workflow: 6,
   http: 7,
-  promise: 7
+  promise: 8
 }
 
 /** Leaf modules of effect, never the barrel: loading all of it takes as long as loading a whole other framework. */
 const isAllowed = (specifier: string): boolean =>
   /^effect\/[A-Z]\w+$/.test(specifier) ||
-  /^@effect\/(ai|sql-pg)\/[A-Z]\w+$/.test(specifier) ||
+  /^@effect\/(ai|sql-pg|platform)\/[A-Z]\w+$/.test(specifier) ||
+  /^@effect\/platform-node\/Node\w+$/.test(specifier) ||
+  specifier === "node:http" ||
   specifier.startsWith("@modelcontextprotocol/sdk/") ||
   ["@standard-schema/spec", "@cfworker/json-schema", "@libsql/client"].includes(specifier)
 

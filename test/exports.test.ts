@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import * as effectFace from "eddy"
 import * as effectAi from "eddy/effect-ai"
+import * as http from "eddy/http"
 import * as mcp from "eddy/mcp"
 import * as promiseFace from "eddy/promise"
 import * as testing from "eddy/testing"
@@ -145,6 +146,7 @@ describe("the doors", () => {
 
   it("export what needs packages of its own", () => {
     expect(names(effectAi)).toEqual(["EffectAi"])
+    expect(names(http)).toEqual(["Http", "createHandler", "serve"])
     expect(names(mcp)).toEqual(["McpClient", "McpError", "McpTools"])
   })
 })

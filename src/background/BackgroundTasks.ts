@@ -132,8 +132,8 @@ const executionOf = ({ executor }: TaskExecution) => ({
   concurrency: undefined
 })
 
-/** The public face of a manager. */
-const faceOf = (manager: TaskManager.ManagerService): BackgroundTasks["Type"] => ({
+/** The public face of a manager. @since 0.1.0 @category conversions */
+export const faceOf = (manager: TaskManager.ManagerService): BackgroundTasks["Type"] => ({
   stream: (filter = {}) => streamOf(manager, filter),
   get: manager.get,
   list: manager.list,

@@ -110,6 +110,7 @@ export class Eddy<
   /** The background tasks; `undefined` when they are not enabled. */
   readonly backgroundTaskManager: BackgroundTaskManager | undefined
   readonly #runs: Runs.Runs
+  readonly #run: <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
   readonly #dispose: () => Promise<void>
   readonly #waiting = new Tasks.Waiting()
   #ended: Promise<void> | undefined
@@ -138,12 +139,13 @@ export class Eddy<
         ? startTasks(settings, Object.values(this.agents), stores, logging, telemetry)
         : undefined
     const runtime = tasks ?? ManagedRuntime.make(Layer.mergeAll(logging, telemetry, stores ?? Layer.empty))
-    this.threads = new Threads(async effect => {
+    this.#run = async effect => {
       if (this.#ended !== undefined) throw Runs.shutDown
       const exit = await runtime.runPromiseExit(effect)
       if (Exit.isSuccess(exit)) return exit.value
       throw Cause.squash(exit.cause)
-    })
+    }
+    this.threads = new Threads(this.#run)
     this.backgroundTaskManager =
       tasks === undefined
         ? undefined
@@ -156,6 +158,18 @@ export class Eddy<
     this.#runs = Runs.make(runtime, ready)
     for (const agent of Object.values(this.agents)) Agent.adopt(agent, this.#runs)
     for (const workflow of Object.values(this.workflows)) Workflow.adopt(workflow, this.#runs)
+  }
+
+  /** Runs an effect where the agents run: with the logger, the stores and the tasks of the container. */
+  static readonly within = <A, E>(
+    eddy: Pick<Eddy, "agents" | "threads">,
+    effect: Effect.Effect<A, E>
+  ): Promise<A> => {
+    if (eddy instanceof Eddy) return eddy.#run(effect)
+    throw new InvalidConfiguration({
+      field: "eddy",
+      message: "This is no container. Make one with new Eddy({ agents })."
+    })
   }
 
   /** The agent of this name, or of this id. Throws `InvalidConfiguration`, which names the known ones. */

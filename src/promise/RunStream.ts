@@ -56,6 +56,9 @@ export class RunStream<A> extends ReadableStream<A> {
     this.controller = started
   }
 
+  /** The place of this stream in the log of its run, for who reads many chunks at once. */
+  static readonly cursor = (stream: RunStream<unknown>): Cursor => stream.read()
+
   private read(): Cursor {
     if (this.cursor !== undefined) return this.cursor
     const opened = this.log.open(this.isFirstRunOnly ? "with-run" : "with-log", this.wants)

@@ -1,14 +1,14 @@
 /** What the tests of features that meet share: agents, their stores, and sums that have to agree. */
-import type { Agent, Chunk, Usage } from "eddy"
+import type { Chunk, Usage } from "eddy"
 import { RunStore, ThreadStore } from "eddy"
 import type { ScriptedModel } from "eddy/testing"
-import { Effect, Layer, Option, Schema, Stream } from "effect"
+import { Effect, Layer, Schema, Stream } from "effect"
 import { expect } from "vitest"
 import { finish, finishOf, only } from "./kit.js"
 
 export const stores = Layer.merge(RunStore.layerMemory, ThreadStore.layerMemory)
 
-export const value = Schema.Struct({ a: Schema.Number })
+const value = Schema.Struct({ a: Schema.Number })
 
 export const structuredOutput = { schema: value }
 
@@ -58,7 +58,3 @@ export const saidIn = (messages: ReadonlyArray<{ readonly role: string; readonly
 
 export const streamed = <A, E, R>(stream: Stream.Stream<A, E, R>) =>
   Effect.map(Stream.runCollect(stream), items => [...items])
-
-export type AnyAgent = Agent.Agent<never>
-
-export const someOf = Option.getOrUndefined

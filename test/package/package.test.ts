@@ -70,7 +70,7 @@ beforeAll(async () => {
   files = await filesIn(bare.package)
 }, 240_000)
 
-afterAll(() => folder.remove())
+afterAll(() => folder.remove(), 60_000)
 
 describe("the archive", () => {
   it("holds the documents, the sources and what is built of each, and nothing else", () => {

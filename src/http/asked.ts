@@ -1,0 +1,89 @@
+/** A request whose sender is known, and what its handler may use. */
+import type * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { Host, HostAgent } from "./Host.js"
+import { findAgent } from "./Host.js"
+import type { Fields, Query } from "./reading.js"
+import { notFound, Refusal } from "./refusal.js"
+import type { Runs } from "./runs.js"
+import type { Principal, ServerSettings } from "./settings.js"
+
+/** What all requests of a server share. */
+export interface Server {
+  readonly host: Host
+  readonly settings: ServerSettings
+  readonly runs: Runs
+  readonly openStreams: OpenStreams
+}
+
+/** One request. */
+export interface Asked extends Server {
+  readonly principal: Principal | undefined
+  /** The resource that it is confined to; `undefined` where there is no `authenticate`. */
+  readonly resource: string | undefined
+  readonly params: Readonly<Record<string, string | undefined>>
+  readonly query: Query
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly body: Fields
+}
+
+/** Answers a request. What it fails with becomes an answer too. */
+export type Handler = (
+  asked: Asked
+) => Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, Scope.Scope>
+
+/** The agent that the path names. */
+export const agentOf = ({ host, params }: Asked): Effect.Effect<HostAgent, Refusal> => {
+  const agent = findAgent(host, params["agentId"] ?? "")
+  return agent === undefined ? notFound("Agent") : Effect.succeed(agent)
+}
+
+/** Whether what belongs to this resource, or was begun by this run, is for the sender to see. */
+export const isOwn = (
+  { resource, runs }: Pick<Asked, "resource" | "runs">,
+  thing: { readonly resourceId?: string | undefined; readonly runId?: string | undefined }
+): boolean => {
+  if (resource === undefined) return true
+  if (thing.resourceId !== undefined) return thing.resourceId === resource
+  return thing.runId !== undefined && runs.owns(thing.runId, resource)
+}
+
+/** Counts the streams that are open. */
+export class OpenStreams {
+  private readonly counts = new Map<string, number>()
+  private total = 0
+
+  constructor(private readonly limits: Pick<ServerSettings, "perPrincipal" | "totalStreams">) {}
+
+  get size(): number {
+    return this.total
+  }
+
+  /** Holds a place as long as the scope is open. */
+  readonly enter = (principal: Principal | undefined): Effect.Effect<void, Refusal, Scope.Scope> =>
+    Effect.acquireRelease(
+      Effect.suspend(() => {
+        const id = principal?.id
+        const own = id === undefined ? 0 : (this.counts.get(id) ?? 0)
+        if (this.total >= this.limits.totalStreams) {
+          return new Refusal({ status: 503, message: "Too many streams are open", retryAfter: 5 })
+        }
+        if (own >= this.limits.perPrincipal) {
+          return new Refusal({ status: 429, message: "Too many of your streams are open", retryAfter: 5 })
+        }
+        this.total++
+        if (id !== undefined) this.counts.set(id, own + 1)
+        return Effect.void
+      }),
+      () =>
+        Effect.sync(() => {
+          this.total--
+          const id = principal?.id
+          if (id === undefined) return
+          const left = (this.counts.get(id) ?? 1) - 1
+          if (left > 0) this.counts.set(id, left)
+          else this.counts.delete(id)
+        })
+    )
+}

@@ -1,0 +1,89 @@
+/** What a run came to, as the JSON that clients of `generate` read. */
+import * as Effect from "effect/Effect"
+import type { FullOutput } from "../output/FullOutput.js"
+import * as RunFold from "../output/RunFold.js"
+import type { Chunk } from "../protocol/Chunk.js"
+import { stringify } from "../protocol/safeJson.js"
+import { Refusal } from "./refusal.js"
+import type { LogReader } from "./replayLog.js"
+import type { Reading } from "./runs.js"
+
+const payloads = <P>(chunks: ReadonlyArray<{ readonly payload: P }>): ReadonlyArray<P> =>
+  chunks.map(({ payload }) => payload)
+
+const isSuspension = (chunk: Chunk) =>
+  chunk.type === "tool-call-approval" || chunk.type === "tool-call-suspended" ? [chunk] : []
+
+/** What the first call that waits waits for. */
+const suspendPayload = (chunks: ReadonlyArray<Chunk>) => {
+  const [first] = chunks.flatMap(isSuspension)
+  if (first === undefined) return {}
+  const { resumeSchema, ...payload } = first.payload
+  return {
+    suspendPayload: {
+      ...payload,
+      ...(resumeSchema === undefined ? {} : { resumeSchema: stringify(resumeSchema) })
+    }
+  }
+}
+
+/** The whole of a run. Calls and results are chunks, as in a stream. */
+const toBody = (full: FullOutput, suspensions: ReadonlyArray<Chunk>) => {
+  const { messageId, status, steps, ...rest } = full
+  return {
+    ...rest,
+    ...(full.reasoning === undefined ? {} : { reasoningText: full.reasoning }),
+    steps: steps.map(step => ({
+      ...step,
+      toolCalls: payloads(step.toolCalls),
+      toolResults: payloads(step.toolResults)
+    })),
+    request: {},
+    messageId,
+    status,
+    messages: full.response.messages,
+    ...suspendPayload(suspensions)
+  }
+}
+
+/** Waits until there is something to read. */
+export const news = (reader: LogReader): Effect.Effect<void> =>
+  Effect.async<void>(resume => {
+    if (reader.hasNews) return resume(Effect.void)
+    const forget = reader.wait(() => resume(Effect.void))
+    return Effect.sync(forget)
+  })
+
+/** Reads the first run of a reading to its end. A run that failed is a refusal. */
+export const collect = Effect.fnUntraced(function* ({ reader, run }: Reading) {
+  let fold = RunFold.make(run.id)
+  const suspensions: Array<Chunk> = []
+  for (;;) {
+    for (const { chunk } of reader.take(64)) {
+      if (chunk.type === "start") fold = RunFold.make(chunk.runId)
+      fold.push(chunk)
+      suspensions.push(...isSuspension(chunk))
+      if (chunk.type === "finish") return yield* finished(fold.snapshot(), suspensions)
+    }
+    if (reader.isTooLate || (reader.isDone && reader.end?._tag === "Told")) {
+      return yield* new Refusal({ status: 424, message: "The run ended before it had finished." })
+    }
+    if (reader.isDone) {
+      const message = reader.end?._tag === "Broken" ? reader.end.message : "The run failed."
+      return yield* new Refusal({ status: 424, message })
+    }
+    yield* news(reader)
+  }
+})
+
+const finished = (full: FullOutput, suspensions: ReadonlyArray<Chunk>) => {
+  switch (full.status) {
+    case "failed":
+      // No 5xx, which clients repeat: the tools of this run have done what they did.
+      return new Refusal({ status: 424, message: full.error?.message ?? "The run failed." })
+    case "aborted":
+      return new Refusal({ status: 409, message: "The run was stopped." })
+    default:
+      return Effect.succeed(toBody(full, suspensions))
+  }
+}

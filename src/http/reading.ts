@@ -1,0 +1,176 @@
+/** Bodies and queries as clients send them: read within their limits, and refused by the name of the field that is wrong. */
+import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import { isRecord } from "../protocol/safeJson.js"
+import { invalidBody, invalidQuery, Refusal } from "./refusal.js"
+
+/** The fields of a JSON body. */
+export type Fields = Readonly<Record<string, unknown>>
+
+const tooLarge = new Refusal({ status: 413, message: "Request body too large" })
+
+const tooSlow = new Refusal({ status: 408, message: "The request body took too long" })
+
+/** Bytes beyond the limit that are read for the sake of the answer. */
+const mostDropped = 2 ** 22
+
+/** How long a body may take. */
+const bodyWithin = Duration.seconds(30)
+
+const join = (pieces: ReadonlyArray<Uint8Array>, length: number): Uint8Array => {
+  const whole = new Uint8Array(length)
+  let place = 0
+  for (const piece of pieces) {
+    whole.set(piece, place)
+    place += piece.length
+  }
+  return whole
+}
+
+/** The bytes of a body: refused by its announced length before any of it is read, and by its true one as it comes. */
+const readBytes = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, limit: number) {
+  if (Number(request.headers["content-length"] ?? 0) > limit) return yield* tooLarge
+  const pieces: Array<Uint8Array> = []
+  let length = 0
+  yield* Stream.runForEach(request.stream, piece => {
+    length += piece.length
+    // The rest is read and dropped: who leaves a body unread breaks the connection, and the client never sees why.
+    if (length > limit) pieces.length = 0
+    else pieces.push(piece)
+    return length > limit + mostDropped ? tooLarge : Effect.void
+  }).pipe(
+    Effect.timeoutFail({ duration: bodyWithin, onTimeout: () => tooSlow }),
+    Effect.mapError(error =>
+      error instanceof Refusal
+        ? error
+        : new Refusal({ status: 400, message: "The request body could not be read" })
+    )
+  )
+  return length > limit ? yield* tooLarge : join(pieces, length)
+})
+
+const decoder = new TextDecoder("utf-8", { fatal: true })
+
+const hasBody = (request: HttpServerRequest.HttpServerRequest): boolean =>
+  request.headers["transfer-encoding"] !== undefined || Number(request.headers["content-length"] ?? 0) > 0
+
+/** The fields of a JSON body; none when there is no body. */
+export const readBody = Effect.fnUntraced(function* (
+  request: HttpServerRequest.HttpServerRequest,
+  limit: number
+) {
+  const type = request.headers["content-type"]
+  // Browsers send other types to anybody without asking: none of them is taken for JSON.
+  if (hasBody(request) && type !== undefined && !/^application\/(.+\+)?json\b/i.test(type)) {
+    return yield* new Refusal({ status: 415, message: "The request body must be application/json" })
+  }
+  const bytes = yield* readBytes(request, limit)
+  if (bytes.length === 0) return {}
+  const body: unknown = yield* Effect.try({
+    try: (): unknown => JSON.parse(decoder.decode(bytes)),
+    catch: () => invalidBody("body", "is no JSON")
+  })
+  if (!isRecord(body)) return yield* invalidBody("root", "must be an object")
+  const fields: Fields = body
+  return fields
+})
+
+const describe = (value: unknown): string => (value === null ? "null" : typeof value)
+
+/** Refuses fields that are not known, by name. */
+export const refuseFields = (
+  fields: Fields,
+  known: ReadonlyArray<string>,
+  at = ""
+): Effect.Effect<void, Refusal> => {
+  const other = Object.keys(fields).find(field => !known.includes(field))
+  return other === undefined
+    ? Effect.void
+    : invalidBody(`${at}${other}`, `is not allowed here. Allowed: ${known.join(", ")}`)
+}
+
+/** Longest id that a client may choose. */
+const longestId = 256
+
+const isId = (value: unknown): value is string =>
+  typeof value === "string" && value !== "" && value.length <= longestId && value.isWellFormed()
+
+/** An id, or nothing where it is left out. */
+export const maybeId = (
+  fields: Fields,
+  field: string,
+  at = ""
+): Effect.Effect<string | undefined, Refusal> => {
+  const value = fields[field]
+  if (value === undefined || isId(value)) return Effect.succeed(value)
+  return invalidBody(
+    `${at}${field}`,
+    `must be a text of at most ${longestId} characters, is ${describe(value)}`
+  )
+}
+
+export const id = (fields: Fields, field: string, at = ""): Effect.Effect<string, Refusal> =>
+  Effect.flatMap(maybeId(fields, field, at), value =>
+    value === undefined ? invalidBody(`${at}${field}`, "is required") : Effect.succeed(value)
+  )
+
+export const maybeText = (fields: Fields, field: string): Effect.Effect<string | undefined, Refusal> => {
+  const value = fields[field]
+  if (value === undefined || typeof value === "string") return Effect.succeed(value)
+  return invalidBody(field, `must be a text, is ${describe(value)}`)
+}
+
+export const maybeRecord = (fields: Fields, field: string): Effect.Effect<Fields | undefined, Refusal> => {
+  const value = fields[field]
+  if (value === undefined || isRecord(value)) return Effect.succeed(value)
+  return invalidBody(field, `must be an object, is ${describe(value)}`)
+}
+
+/** A query as it was sent. */
+export type Query = URLSearchParams
+
+/** Queries of these names are read by somebody, or known not to matter. */
+export const queryText = (query: Query, field: string): string | undefined => query.get(field) ?? undefined
+
+/** A whole number of a query. */
+export const queryNumber = (query: Query, field: string): Effect.Effect<number | undefined, Refusal> => {
+  const text = queryText(query, field)
+  if (text === undefined) return Effect.succeed(undefined)
+  return /^\d{1,15}$/.test(text)
+    ? Effect.succeed(Number(text))
+    : invalidQuery(field, "must be a whole number")
+}
+
+/** Most items of a page. */
+const largestPage = 1000
+
+/** Which page; sizes are bounded. */
+export const page = Effect.fnUntraced(function* (query: Query) {
+  const number = (yield* queryNumber(query, "page")) ?? 0
+  const perPage = (yield* queryNumber(query, "perPage")) ?? 100
+  if (perPage > largestPage) return yield* invalidQuery("perPage", `must be at most ${largestPage}`)
+  return { page: number, perPage }
+})
+
+export const queryDate = (query: Query, field: string): Effect.Effect<Date | undefined, Refusal> => {
+  const text = queryText(query, field)
+  if (text === undefined) return Effect.succeed(undefined)
+  const date = new Date(text)
+  return Number.isNaN(date.getTime()) ? invalidQuery(field, "must be an ISO 8601 date") : Effect.succeed(date)
+}
+
+/** One of these words. */
+export const queryWord = <Word extends string>(
+  query: Query,
+  field: string,
+  words: ReadonlyArray<Word>
+): Effect.Effect<Word | undefined, Refusal> => {
+  const text = queryText(query, field)
+  if (text === undefined) return Effect.succeed(undefined)
+  const word = words.find(known => known === text)
+  return word === undefined
+    ? invalidQuery(field, `must be one of: ${words.join(", ")}`)
+    : Effect.succeed(word)
+}

@@ -1,0 +1,120 @@
+/** What a client may say of a run, read from a request by an allow-list. */
+import * as Effect from "effect/Effect"
+import type { Input } from "../protocol/Conversation.js"
+import { isRecord } from "../protocol/safeJson.js"
+import type { Asked } from "./asked.js"
+import { checkFiles } from "./files.js"
+import type { HostRunOptions } from "./Host.js"
+import * as Read from "./reading.js"
+import { invalidBody, Refusal } from "./refusal.js"
+import { clientOptions } from "./settings.js"
+
+/** What every run may be told by its client, beside what the host allows. */
+const runFields = ["runId", "memory", "requestContext", "untilIdle", "maxIdleMs"]
+
+/** Options of a run without its signal. */
+export type RequestedOptions = Omit<HostRunOptions, "abortSignal">
+
+const readThread = Effect.fnUntraced(function* (memory: Read.Fields) {
+  const { thread } = memory
+  if (!isRecord(thread)) return yield* Read.id(memory, "thread", "memory.")
+  yield* Read.refuseFields(thread, ["id"], "memory.thread.")
+  return yield* Read.id(thread, "id", "memory.thread.")
+})
+
+/** The thread that a run belongs to. Its resource is the sender's, whatever the client says. */
+const readMemory = Effect.fnUntraced(function* ({ resource }: Asked, fields: Read.Fields) {
+  const memory = yield* Read.maybeRecord(fields, "memory")
+  if (memory === undefined) return undefined
+  yield* Read.refuseFields(memory, ["thread", "resource"], "memory.")
+  const thread = yield* readThread(memory)
+  return { thread, resource: resource ?? (yield* Read.id(memory, "resource", "memory.")) }
+})
+
+/** The request context: what the client may set, and then what the host says. */
+const readContext = Effect.fnUntraced(function* ({ principal, settings }: Asked, fields: Read.Fields) {
+  const asked = (yield* Read.maybeRecord(fields, "requestContext")) ?? {}
+  const other = Object.keys(asked).find(key => !settings.clientContext.has(key))
+  if (other !== undefined) return yield* invalidBody(`requestContext.${other}`, "may not be set by clients")
+  return { ...asked, ...settings.requestContext?.(principal) }
+})
+
+const readUntilIdle = Effect.fnUntraced(function* (fields: Read.Fields, isAlways: boolean) {
+  const { untilIdle } = fields
+  if (untilIdle !== undefined && typeof untilIdle !== "boolean" && !isRecord(untilIdle)) {
+    return yield* invalidBody("untilIdle", "must be true, false or { maxIdleMs }")
+  }
+  if (isRecord(untilIdle)) yield* Read.refuseFields(untilIdle, ["maxIdleMs"], "untilIdle.")
+  const [maxIdleMs, at] = isRecord(untilIdle)
+    ? [untilIdle["maxIdleMs"], "untilIdle.maxIdleMs"]
+    : [fields["maxIdleMs"], "maxIdleMs"]
+  if (maxIdleMs === undefined) return isRecord(untilIdle) || isAlways ? true : untilIdle
+  if (typeof maxIdleMs !== "number" || !(maxIdleMs >= 1) || maxIdleMs >= 2 ** 31) {
+    return yield* invalidBody(at, "must be a number of milliseconds")
+  }
+  return untilIdle === false && !isAlways ? false : { maxIdle: maxIdleMs }
+})
+
+/** Options of the run itself. Their own checks are the agent's: what is wrong with them it says itself. */
+const readAllowed = (fields: Read.Fields): Partial<RequestedOptions> =>
+  Object.fromEntries(
+    clientOptions.flatMap(option => (fields[option] === undefined ? [] : [[option, fields[option]]]))
+  )
+
+/** The options of a run. `more` are fields that its route reads itself. */
+export const readOptions = Effect.fnUntraced(function* (
+  asked: Asked,
+  more: ReadonlyArray<string>,
+  isUntilIdle: boolean
+) {
+  const { body, settings } = asked
+  yield* Read.refuseFields(body, [...more, ...runFields, ...settings.clientOptions])
+  const runId = yield* Read.maybeId(body, "runId")
+  const memory = yield* readMemory(asked, body)
+  const requestContext = yield* readContext(asked, body)
+  const untilIdle = yield* readUntilIdle(body, isUntilIdle)
+  const options: RequestedOptions = {
+    ...readAllowed(body),
+    ...(runId === undefined ? {} : { runId }),
+    ...(memory === undefined ? {} : { memory }),
+    ...(untilIdle === undefined ? {} : { untilIdle }),
+    requestContext
+  }
+  return options
+})
+
+const isInput = (value: unknown): value is Input =>
+  typeof value === "string" || isRecord(value) || Array.isArray(value)
+
+/** The messages of a request. What they are is found by who reads them; files by their URL are refused here. */
+export const readMessages = Effect.fnUntraced(function* ({ body, settings }: Asked) {
+  const { messages } = body
+  if (messages === undefined || messages === "" || (Array.isArray(messages) && messages.length === 0)) {
+    return yield* invalidBody("messages", "is required")
+  }
+  if (!isInput(messages)) return yield* invalidBody("messages", "must be a text, a message or a list of them")
+  if (hasSystem(messages)) {
+    return settings.clientOptions.has("instructions")
+      ? yield* Effect.as(checkFiles(messages, settings.files), messages)
+      : yield* invalidBody("messages", "may hold no system messages")
+  }
+  yield* checkFiles(messages, settings.files)
+  return messages
+})
+
+/** What a system message says is as good as instructions. */
+const hasSystem = (messages: unknown): boolean => {
+  const items: ReadonlyArray<unknown> = Array.isArray(messages) ? messages : [messages]
+  return items.some(item => isRecord(item) && (item["role"] === "system" || item["role"] === "developer"))
+}
+
+/** The call that a request decides about. */
+export const readCall = Effect.fnUntraced(function* ({ body }: Asked) {
+  const runId = yield* Read.id(body, "runId")
+  const toolCallId = yield* Read.maybeId(body, "toolCallId")
+  return toolCallId === undefined ? { runId } : { runId, toolCallId }
+})
+
+/** A decision needs an approval port. */
+export const unsupported = (what: string): Refusal =>
+  new Refusal({ status: 501, message: `${what} is not supported here` })

@@ -1,0 +1,238 @@
+/** How a server behaves: options as they are given, read once. */
+import * as Duration from "effect/Duration"
+import type * as Effect from "effect/Effect"
+import { InvalidConfiguration } from "../protocol/Errors.js"
+import { refuseUnknown } from "../protocol/options.js"
+import type { Exposed } from "./masking.js"
+
+/** Who sends a request. @since 0.1.0 @category models */
+export interface Principal {
+  /** Whom the limits are counted for, and the log names. */
+  readonly id: string
+  /** Whose threads, tasks and runs it sees, and no others. */
+  readonly resource: string
+}
+
+/** What a request says of its sender. Nothing of the body is read before the sender is known. @since 0.1.0 @category models */
+export interface Credentials {
+  readonly method: string
+  /** Path and query, as they came. */
+  readonly url: string
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string | undefined>>
+}
+
+/** What becomes of a run whose last reader has left. @since 0.1.0 @category models */
+export type OnDisconnect = "abort" | "continue" | { readonly grace: Duration.DurationInput }
+
+/** Options of a run that clients may be allowed to set. @since 0.1.0 @category models */
+export type ClientOption =
+  | "instructions"
+  | "maxSteps"
+  | "activeTools"
+  | "toolChoice"
+  | "modelSettings"
+  | "providerOptions"
+
+/** Every option that may be allowed. */
+export const clientOptions: ReadonlyArray<ClientOption> = [
+  "instructions",
+  "maxSteps",
+  "activeTools",
+  "toolChoice",
+  "modelSettings",
+  "providerOptions"
+]
+
+/**
+ * `refuse`: a message with a URL is answered with 400. With `hosts`, URLs of these hosts are let through over https, when
+ * none of their addresses is private: `["images.example"]`, and `["*"]` for every host that is public.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type FilePolicy = "refuse" | { readonly hosts: ReadonlyArray<string> }
+
+/** How many streams may be open, and for how long. @since 0.1.0 @category models */
+export interface StreamLimits {
+  /** Of one principal; of nobody when there is no `authenticate`. Default 100. */
+  readonly perPrincipal?: number
+  /** Of all. Default 10 000. */
+  readonly total?: number
+  /** After that a stream ends with an error that says where to go on reading. Default 1 hour. */
+  readonly maxAge?: Duration.DurationInput
+}
+
+/** What is kept of runs, so that readers come late and come back. @since 0.1.0 @category models */
+export interface RunLogLimits {
+  /** Of one run. Default 20 000. What is older is gone: 410. */
+  readonly maxChunks?: number
+  /** Of the JSON of one run. Default 16 MiB. A reader that stalls holds its run when a quarter of it is unread. */
+  readonly maxBytes?: number
+  /** How long a run can be read after its end. Default 5 minutes. */
+  readonly maxAge?: Duration.DurationInput
+  /** Runs that are over, and can be read: the oldest go first. Default 1 000. */
+  readonly maxRuns?: number
+}
+
+/** How a server behaves. @since 0.1.0 @category models */
+export interface Settings {
+  /** What every path begins with. Default `/api`. */
+  readonly prefix?: `/${string}`
+  /**
+   * Says who sends a request; `undefined` or a failure: nobody we know, and the answer is 401. Without it everybody is the same
+   * principal, and sees everything.
+   */
+  readonly authenticate?: (credentials: Credentials) => Effect.Effect<Principal | undefined, unknown>
+  /** Request context of every run of this principal. Clients can set none of its keys. */
+  readonly requestContext?: (principal: Principal | undefined) => Readonly<Record<string, unknown>>
+  /** Keys of the request context that clients may set. Default: none. */
+  readonly clientContext?: ReadonlyArray<string>
+  /** Options of runs that clients may set. Default: none. */
+  readonly clientOptions?: ReadonlyArray<ClientOption>
+  /** Files and images that messages name by a URL. Default `refuse`. */
+  readonly files?: FilePolicy
+  /** Origins that browsers may call from, as `https://app.example`. Default: none. */
+  readonly cors?: { readonly origins: ReadonlyArray<string>; readonly credentials?: boolean }
+  /** Bytes of a request body. Default 1 MiB; more is answered with 413. */
+  readonly maxBodyBytes?: number
+  /** A stream that is silent for so long says a comment. Default 15 seconds. */
+  readonly keepAlive?: Duration.DurationInput
+  /** How many streams may be open, and for how long. */
+  readonly streams?: StreamLimits
+  /** What is kept of runs, so that readers come late and come back. */
+  readonly runLog?: RunLogLimits
+  /** What becomes of a run whose last reader has left, unless its request says otherwise. Default `abort`. */
+  readonly onDisconnect?: OnDisconnect
+  /** The longest grace that a request may ask for. Default 5 minutes. */
+  readonly maxGrace?: Duration.DurationInput
+  /** What clients are told that is hidden otherwise. Default: nothing. */
+  readonly expose?: Exposed
+}
+
+/** The names of {@link Settings}. */
+export const settingFields = [
+  "prefix",
+  "authenticate",
+  "requestContext",
+  "clientContext",
+  "clientOptions",
+  "files",
+  "cors",
+  "maxBodyBytes",
+  "keepAlive",
+  "streams",
+  "runLog",
+  "onDisconnect",
+  "maxGrace",
+  "expose"
+] as const satisfies ReadonlyArray<keyof Settings>
+
+/** The same, read. */
+export interface ServerSettings {
+  readonly prefix: `/${string}`
+  readonly authenticate: Settings["authenticate"]
+  readonly requestContext: Settings["requestContext"]
+  readonly clientContext: ReadonlySet<string>
+  readonly clientOptions: ReadonlySet<ClientOption>
+  readonly files: FilePolicy
+  readonly cors: { readonly origins: ReadonlySet<string>; readonly credentials: boolean } | undefined
+  readonly maxBodyBytes: number
+  readonly keepAlive: Duration.Duration
+  readonly perPrincipal: number
+  readonly totalStreams: number
+  readonly maxStreamAge: Duration.Duration
+  readonly maxChunks: number
+  readonly maxBytes: number
+  readonly maxLogAge: Duration.Duration
+  readonly maxRuns: number
+  readonly onDisconnect: OnDisconnect
+  readonly maxGrace: Duration.Duration
+  readonly expose: Exposed
+}
+
+const wrong = (field: string, message: string): InvalidConfiguration =>
+  new InvalidConfiguration({ field, message: `\`${field}\` ${message}` })
+
+const count = (field: string, value: number | undefined, otherwise: number, least = 1): number => {
+  const given = value ?? otherwise
+  if (Number.isSafeInteger(given) && given >= least) return given
+  throw wrong(field, `is ${String(given)}. Give a whole number of at least ${least}.`)
+}
+
+const time = (
+  field: string,
+  value: Duration.DurationInput | undefined,
+  otherwise: string
+): Duration.Duration => {
+  const decoded = Duration.decodeUnknown(value ?? otherwise)
+  const milliseconds = decoded._tag === "Some" ? Duration.toMillis(decoded.value) : Number.NaN
+  // A timer of more than 2^31 milliseconds fires at once.
+  if (milliseconds >= 1 && milliseconds < 2 ** 31) return Duration.millis(milliseconds)
+  throw wrong(field, "is no time. Give at least 1 millisecond, and at most 24 days.")
+}
+
+/** Reads a policy. Throws `InvalidConfiguration`. */
+const policy = (value: OnDisconnect): OnDisconnect => {
+  if (value === "abort" || value === "continue") return value
+  if (typeof value === "object" && value !== null) {
+    refuseUnknown("`onDisconnect`", value, ["grace"])
+    return { grace: time("onDisconnect.grace", value.grace, "0") }
+  }
+  throw wrong("onDisconnect", 'is no policy. Give "abort", "continue" or { grace }.')
+}
+
+const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text
+
+const corsOf = (cors: Settings["cors"]): ServerSettings["cors"] => {
+  if (cors === undefined) return undefined
+  refuseUnknown("`cors`", cors, ["origins", "credentials"])
+  for (const origin of cors.origins) {
+    if (isOrigin(origin)) continue
+    throw wrong(
+      "cors.origins",
+      `has "${origin}", which is no origin. Give for example "https://app.example".`
+    )
+  }
+  return { origins: new Set(cors.origins), credentials: cors.credentials === true }
+}
+
+const allowed = (options: ReadonlyArray<ClientOption>): ReadonlySet<ClientOption> => {
+  for (const option of options) {
+    if (clientOptions.includes(option)) continue
+    throw wrong("clientOptions", `has "${option}". Give some of: ${clientOptions.join(", ")}.`)
+  }
+  return new Set(options)
+}
+
+/** Reads the options of a server. Throws `InvalidConfiguration`, which names the field and the remedy. */
+export const settingsOf = (options: Settings): ServerSettings => {
+  refuseUnknown("The server", options, settingFields)
+  const { expose = {}, files = "refuse", prefix = "/api", runLog = {}, streams = {} } = options
+  if (!/^(\/[\w.~-]+)+$/.test(prefix)) throw wrong("prefix", 'is no path. Give for example "/api".')
+  refuseUnknown("`streams`", streams, ["perPrincipal", "total", "maxAge"])
+  refuseUnknown("`runLog`", runLog, ["maxChunks", "maxBytes", "maxAge", "maxRuns"])
+  refuseUnknown("`expose`", expose, ["errors", "provider"])
+  if (files !== "refuse") refuseUnknown("`files`", files, ["hosts"])
+  return {
+    prefix,
+    authenticate: options.authenticate,
+    requestContext: options.requestContext,
+    clientContext: new Set(options.clientContext ?? []),
+    clientOptions: allowed(options.clientOptions ?? []),
+    files,
+    cors: corsOf(options.cors),
+    maxBodyBytes: count("maxBodyBytes", options.maxBodyBytes, 2 ** 20),
+    keepAlive: time("keepAlive", options.keepAlive, "15 seconds"),
+    perPrincipal: count("streams.perPrincipal", streams.perPrincipal, 100),
+    totalStreams: count("streams.total", streams.total, 10_000),
+    maxStreamAge: time("streams.maxAge", streams.maxAge, "1 hour"),
+    maxChunks: count("runLog.maxChunks", runLog.maxChunks, 20_000, 64),
+    maxBytes: count("runLog.maxBytes", runLog.maxBytes, 2 ** 24, 1024),
+    maxLogAge: time("runLog.maxAge", runLog.maxAge, "5 minutes"),
+    maxRuns: count("runLog.maxRuns", runLog.maxRuns, 1000),
+    onDisconnect: policy(options.onDisconnect ?? "abort"),
+    maxGrace: time("maxGrace", options.maxGrace, "5 minutes"),
+    expose
+  }
+}

@@ -1,0 +1,140 @@
+/** Background tasks: found, watched, resumed and cancelled. */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import { statuses, type Task } from "../protocol/Task.js"
+import type { ListOptions } from "../storage/TaskStore.js"
+import { type Asked, type Handler, isOwn } from "./asked.js"
+import { type Exposed, encode, errorFrame, mask } from "./masking.js"
+import * as Read from "./reading.js"
+import { invalidBody, notFound, Refusal } from "./refusal.js"
+import { eventStream, json } from "./responses.js"
+import * as Sse from "./sse.js"
+
+const unavailable = new Refusal({ status: 404, message: "There are no background tasks here" })
+
+const tasksOf = ({ host }: Asked) => (host.tasks === undefined ? unavailable : Effect.succeed(host.tasks))
+
+/** A task as a client may see it. `retryCount` and `suspendPayload` are the words of other clients. */
+const shown = (task: Task, { errors }: Exposed) => ({
+  ...task,
+  ...(task.error === undefined || errors === true ? {} : { error: { message: "The task failed." } }),
+  ...(task.suspendData === undefined ? {} : { suspendPayload: task.suspendData }),
+  retryCount: Math.max(0, task.attempt - 1)
+})
+
+/** The task of the path, if it is the sender's. */
+const find = Effect.fnUntraced(function* (asked: Asked) {
+  const tasks = yield* tasksOf(asked)
+  const task = yield* tasks.get(asked.params["taskId"] ?? "")
+  if (Option.isNone(task) || !isOwn(asked, task.value)) return yield* notFound("Background task")
+  return { tasks, task: task.value }
+})
+
+const times = ["createdAt", "startedAt", "suspendedAt", "completedAt"] as const
+
+const textFields = ["agentId", "runId", "threadId", "toolName", "toolCallId"] as const
+
+const texts = (query: Read.Query, fields: ReadonlyArray<string>): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    fields.flatMap(field => {
+      const text = Read.queryText(query, field)
+      return text === undefined ? [] : [[field, text]]
+    })
+  )
+
+const given = <A>(field: string, value: A | undefined) => (value === undefined ? {} : { [field]: value })
+
+const readList = Effect.fnUntraced(function* ({ query, resource }: Asked) {
+  const options: ListOptions = {
+    ...texts(query, resource === undefined ? [...textFields, "resourceId"] : textFields),
+    ...given("status", yield* Read.queryWord(query, "status", statuses)),
+    ...given("fromDate", yield* Read.queryDate(query, "fromDate")),
+    ...given("toDate", yield* Read.queryDate(query, "toDate")),
+    ...given("dateFilterBy", yield* Read.queryWord(query, "dateFilterBy", times)),
+    ...given("orderBy", yield* Read.queryWord(query, "orderBy", times)),
+    ...given("orderDirection", yield* Read.queryWord(query, "orderDirection", ["asc", "desc"] as const)),
+    ...(yield* Read.page(query))
+  }
+  return options
+})
+
+/** Tasks of the sender. Those outside of threads are found by their run, as long as that is known here. */
+export const list: Handler = asked =>
+  Effect.gen(function* () {
+    const { query, resource, runs, settings } = asked
+    const tasks = yield* tasksOf(asked)
+    const options = yield* readList(asked)
+    const runId = Read.queryText(query, "runId")
+    const isOwnRun = resource !== undefined && runId !== undefined && runs.owns(runId, resource)
+    const found = yield* tasks.list({
+      ...options,
+      ...(resource === undefined || isOwnRun ? {} : { resourceId: resource })
+    })
+    return json({ tasks: found.tasks.map(task => shown(task, settings.expose)), total: found.total })
+  })
+
+export const get: Handler = asked =>
+  Effect.map(find(asked), ({ task }) => json(shown(task, asked.settings.expose)))
+
+export const cancel: Handler = asked =>
+  Effect.gen(function* () {
+    yield* Read.refuseFields(asked.body, [])
+    const { task, tasks } = yield* find(asked)
+    return json(shown(yield* tasks.cancel(task.id), asked.settings.expose))
+  })
+
+export const resume: Handler = asked =>
+  Effect.gen(function* () {
+    yield* Read.refuseFields(asked.body, ["resumeData"])
+    const { resumeData } = asked.body
+    if (resumeData === undefined) return yield* invalidBody("resumeData", "is required")
+    const { task, tasks } = yield* find(asked)
+    return json(shown(yield* tasks.resume(task.id, resumeData), asked.settings.expose))
+  })
+
+/** What happens to tasks of the sender, until it leaves: first those that run. */
+export const stream: Handler = asked =>
+  Effect.gen(function* () {
+    const { openStreams, principal, query, resource, runs, settings } = asked
+    const tasks = yield* tasksOf(asked)
+    yield* openStreams.enter(principal)
+    const fields = ["agentId", "runId", "threadId", "taskId"]
+    const filter = texts(query, resource === undefined ? [...fields, "resourceId"] : fields)
+    // Whose a task is its chunks do not say: it is asked for once.
+    const own = new Map<string, boolean>()
+    const isForSender = Effect.fnUntraced(function* (taskId: string) {
+      if (resource === undefined) return true
+      const known = own.get(taskId)
+      if (known !== undefined) return known
+      const task = yield* tasks.get(taskId)
+      const isIt = Option.isSome(task) && isOwn(asked, task.value)
+      own.set(taskId, isIt)
+      return isIt
+    })
+    let isOld = false
+    const grownOld = Effect.sync(() => {
+      isOld = true
+    })
+    const frames = tasks.stream(filter).pipe(
+      Stream.filterEffect(({ payload }) => isForSender(payload.taskId)),
+      Stream.map(chunk => {
+        const visible = mask(chunk, settings.expose)
+        return visible === undefined ? "" : Sse.data(encode(visible))
+      }),
+      Stream.filter(frame => frame !== ""),
+      Stream.catchAll(() =>
+        Stream.make(Sse.data(errorFrame("", "This reader was too slow, or the store could not be asked.")))
+      ),
+      Stream.interruptWhenDeferred(runs.closing),
+      Stream.interruptWhen(Effect.delay(grownOld, settings.maxStreamAge)),
+      Stream.concat(
+        Stream.suspend(() =>
+          isOld
+            ? Stream.make(Sse.data(errorFrame("", "This stream is too old. Open another one.")))
+            : Stream.empty
+        )
+      )
+    )
+    return eventStream(frames, settings)
+  })
