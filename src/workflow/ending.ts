@@ -1,20 +1,13 @@
 /** How runs end: the chunks that say so. Pure. */
 import type { Chunk, Of } from "../protocol/Chunk.js"
 import type { Usage } from "../protocol/tokens.js"
-import type { WorkflowEnd, WorkflowRun } from "./run.js"
+import { statuses, type WorkflowEnd, type WorkflowRun } from "./run.js"
 import { suspendedSteps } from "./state.js"
 
 const reasons = {
   Success: "stop",
   Suspended: "suspended",
   Failure: "error",
-  Aborted: "aborted"
-} as const satisfies Record<WorkflowEnd["_tag"], string>
-
-const statuses = {
-  Success: "success",
-  Suspended: "suspended",
-  Failure: "failed",
   Aborted: "aborted"
 } as const satisfies Record<WorkflowEnd["_tag"], string>
 

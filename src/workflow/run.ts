@@ -322,7 +322,8 @@ export class WorkflowRun<in out R> {
   }
 }
 
-const statuses = {
+/** What a run is that has ended so. */
+export const statuses = {
   Success: "success",
   Suspended: "suspended",
   Failure: "failed",

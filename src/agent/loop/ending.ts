@@ -75,64 +75,64 @@ const usageBefore = <R>({ fold, suspension }: Run<R>): Usage.Usage =>
 export const usageWith = <R>(run: Run<R>, answer: Answer): Usage.Usage =>
   Usage.combine(usageBefore(run), usageOf(run, answer))
 
-/** The step in which a decision about a call was carried out: no model was asked. */
-export const decidedStep = <R>(run: Run<R>, result: StepResult): Of<"step-finish"> => ({
-  type: "step-finish",
-  runId: run.runId,
-  from: "AGENT",
-  payload: {
-    messageId: run.messageId,
-    stepResult: result,
-    output: { text: "", toolCalls: [], usage: nestedUsage(run) },
-    metadata: metadataOf(run),
-    totalUsage: Usage.combine(usageBefore(run), nestedUsage(run))
-  }
-})
-
 const truncation = (isTruncated: boolean) => (isTruncated ? { isTruncated } : {})
 
 const metadataOf = <R>(run: Run<R>) => ({ provider: run.model.provider, modelId: run.model.modelId })
 
-/** `step-finish`: this step only, and the usage of the run so far. */
-export const stepFinish = <R>(run: Run<R>, answer: Answer, result: StepResult): Of<"step-finish"> => ({
-  type: "step-finish",
-  runId: run.runId,
-  from: "AGENT",
-  payload: {
-    messageId: run.messageId,
-    stepResult: result,
-    output: {
-      text: answer.text,
-      toolCalls: answer.calls.map(call => call.chunk.payload),
-      usage: usageOf(run, answer),
-      ...truncation(answer.isTruncated)
-    },
-    metadata: metadataOf(run),
-    totalUsage: Usage.combine(usageBefore(run), usageOf(run, answer)),
-    response: answer.response,
-    ...(answer.providerMetadata === undefined ? {} : { providerMetadata: answer.providerMetadata })
-  }
-})
+type StepFinish = Of<"step-finish">["payload"]
 
-/** `step-finish` of a step that a processor rejected: what it used, and why. What it said is in nothing. */
-export const rejectedFinish = <R>(
+/** `step-finish`: this step only, and the usage of the run so far. */
+const finishOf = <R>(
   run: Run<R>,
-  answer: Answer,
-  tripwire: Tripwire,
-  isContinued: boolean
+  stepResult: StepResult,
+  output: StepFinish["output"],
+  more: Partial<StepFinish> = {}
 ): Of<"step-finish"> => ({
   type: "step-finish",
   runId: run.runId,
   from: "AGENT",
   payload: {
     messageId: run.messageId,
-    stepResult: { reason: "tripwire", isContinued },
-    output: { text: "", toolCalls: [], usage: usageOf(run, answer) },
-    metadata: { ...metadataOf(run), tripwire },
-    totalUsage: usageWith(run, answer),
-    response: answer.response
+    stepResult,
+    output,
+    metadata: metadataOf(run),
+    totalUsage: Usage.combine(usageBefore(run), output.usage),
+    ...more
   }
 })
+
+/** Of a step in which a model has answered. */
+export const stepFinish = <R>(run: Run<R>, answer: Answer, result: StepResult): Of<"step-finish"> => {
+  const output = {
+    text: answer.text,
+    toolCalls: answer.calls.map(call => call.chunk.payload),
+    usage: usageOf(run, answer),
+    ...truncation(answer.isTruncated)
+  }
+  const { providerMetadata, response } = answer
+  return finishOf(run, result, output, {
+    response,
+    ...(providerMetadata === undefined ? {} : { providerMetadata })
+  })
+}
+
+/** Of the step in which a decision about a call was carried out: no model was asked. */
+export const decidedStep = <R>(run: Run<R>, result: StepResult): Of<"step-finish"> =>
+  finishOf(run, result, { text: "", toolCalls: [], usage: nestedUsage(run) })
+
+/** Of a step that a processor rejected: what it used, and why. What it said is in nothing. */
+export const rejectedFinish = <R>(
+  run: Run<R>,
+  answer: Answer,
+  tripwire: Tripwire,
+  isContinued: boolean
+): Of<"step-finish"> =>
+  finishOf(
+    run,
+    { reason: "tripwire", isContinued },
+    { text: "", toolCalls: [], usage: usageOf(run, answer) },
+    { metadata: { ...metadataOf(run), tripwire }, response: answer.response }
+  )
 
 const endResult = (end: RunEnd): StepResult => {
   switch (end._tag) {
