@@ -5,7 +5,8 @@
 import { existsSync } from "node:fs"
 import type { Told } from "./kit.js"
 
-const client = new URL("../clients/node_modules/@mastra/client-js/dist/index.js", import.meta.url)
+const folder = new URL("../clients/", import.meta.url)
+const client = new URL("node_modules/@mastra/client-js/dist/index.js", folder)
 
 export const isInstalled = existsSync(client)
 
