@@ -3,6 +3,9 @@ import { defineConfig } from "vitest/config"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 
+/** Tests that count what a process has open, or measure, or change what it is: each file has a process of its own. */
+const alone = ["invariants", "package", "performance", "recovery"].map(room => `test/${room}/**/*.test.ts`)
+
 export default defineConfig({
   root,
   resolve: {
@@ -16,10 +19,22 @@ export default defineConfig({
     ]
   },
   test: {
-    include: ["test/**/*.test.ts"],
-    exclude: ["test/bench/**", "test/clients/**"],
     pool: "forks",
+    maxWorkers: "100%",
     testTimeout: 20_000,
-    coverage: { include: ["src/**"] }
+    coverage: { include: ["src/**"] },
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "together",
+          include: ["test/*/**/*.test.ts"],
+          exclude: ["test/bench/**", "test/clients/**", ...alone],
+          // Files of one process share what they load: that is most of what a small file costs.
+          isolate: false
+        }
+      },
+      { extends: true, test: { name: "alone", include: ["test/*.test.ts", ...alone] } }
+    ]
   }
 })

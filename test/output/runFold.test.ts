@@ -1,5 +1,5 @@
 /** The fold over the chunks of a run: total over any sequence, and exact for a run that keeps the grammar. */
-import { describe, expect, it } from "@effect/vitest"
+import { afterAll, describe, expect, it } from "@effect/vitest"
 import { Agent, Chunk, type ModelPart, RunFold, Tool, Usage } from "eddy"
 import { ScriptedModel } from "eddy/testing"
 import { Arbitrary, Effect, FastCheck, Stream } from "effect"
@@ -7,6 +7,7 @@ import { chunks, textOf } from "../support/readers.js"
 
 // Schemas nest arbitraries deeply; small parts keep a hundred sequences within a second.
 FastCheck.configureGlobal({ baseSize: "xsmall" })
+afterAll(() => FastCheck.resetConfigureGlobal())
 
 const deepFreeze = <A>(value: A): A => {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value

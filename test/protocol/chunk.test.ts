@@ -1,4 +1,4 @@
-import { describe, expect, it } from "@effect/vitest"
+import { afterAll, describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Effect, Either, FastCheck, Predicate, Schema } from "effect"
 import * as Chunk from "../../src/protocol/Chunk.js"
 import { InvalidChunk, ModelError, UnknownChunkType } from "../../src/protocol/Errors.js"
@@ -7,6 +7,7 @@ import * as Message from "../../src/protocol/Message.js"
 
 // Schemas nest arbitraries deeply; small parts keep a hundred runs of the largest chunk within a second or two.
 FastCheck.configureGlobal({ baseSize: "xsmall" })
+afterAll(() => FastCheck.resetConfigureGlobal())
 
 /** The contract's table, in its order (`contract/chunks.md`). */
 const reference = [
