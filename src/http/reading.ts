@@ -62,8 +62,8 @@ export const readBody = Effect.fnUntraced(function* (
   limit: number
 ) {
   const type = request.headers["content-type"]
-  // Browsers send other types to anybody without asking: none of them is taken for JSON.
-  if (hasBody(request) && type !== undefined && !/^application\/(.+\+)?json\b/i.test(type)) {
+  // Browsers send other types, and bodies without one, to anybody and without asking: none of them is taken for JSON.
+  if (hasBody(request) && !/^application\/(.+\+)?json\b/i.test(type ?? "")) {
     return yield* new Refusal({ status: 415, message: "The request body must be application/json" })
   }
   const bytes = yield* readBytes(request, limit)

@@ -242,6 +242,9 @@ describe("what clients may say", () => {
     const send = (body: string, type: string) =>
       fetch(`${api}/agents/helper/stream`, { method: "POST", headers: { "content-type": type }, body })
     expect((await send('{"messages":"x"}', "text/plain")).status).toBe(415)
+    // What a page of another origin may send without asking: bytes have no type unless somebody gives them one.
+    const untyped = new TextEncoder().encode('{"messages":"x"}')
+    expect((await fetch(`${api}/agents/helper/stream`, { method: "POST", body: untyped })).status).toBe(415)
     expect(await issueOf(await send("{", "application/json"))).toEqual([400, "body"])
     expect(await issueOf(await send("[]", "application/json"))).toEqual([400, "root"])
     const nowhere = await post(`${api}/agents/nobody/stream`, { messages: "Hello" })
