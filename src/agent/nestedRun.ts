@@ -23,7 +23,7 @@ import { resumeNested, stillWaiting, waitOf } from "./suspension/nestedRuns.js"
 import { NestedWait } from "./suspension/nestedWait.js"
 
 /** Whoever an agent works for. */
-interface Served {
+export interface Served {
   /** What it is called in messages. */
   readonly name: string
   readonly prompt: string
@@ -41,7 +41,7 @@ interface Served {
 type DecisionError = ToolCallNotPending | InvalidResumeData | RunNotFound
 
 /** What a run that serves somebody can fail with. */
-type NestedError = AgentError | DecisionError | RunBlocked | RunSuspended
+export type NestedError = AgentError | DecisionError | RunBlocked | RunSuspended
 
 /** A decision that could not be carried out: the run waits as before. */
 class Refused {

@@ -6,7 +6,7 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 import * as RuntimeFlags from "effect/RuntimeFlags"
-import { ToolDispatcher } from "../background/ToolDispatcher.js"
+import { type RunDispatcher, ToolDispatcher } from "../background/ToolDispatcher.js"
 import * as RunIds from "../model/runIds.js"
 import * as RunFold from "../output/RunFold.js"
 import type { Chunk } from "../protocol/Chunk.js"
@@ -40,16 +40,14 @@ import { follow } from "./loop/following.js"
 import { capacity, capacityUnkept, Inbox } from "./loop/inbox.js"
 import { instructionsOf } from "./loop/planning.js"
 import { nestedUsage, type Run, type RunControl, stopRunning } from "./loop/run.js"
-import { Structuring } from "./loop/structuring.js"
-import { processorsOf } from "./processors/runProcessors.js"
+import { background, goingOn, processing, structured } from "./parts.js"
 import type { Dynamic, DynamicState, MemoryOptions, RunOptions } from "./RunOptions.js"
 import { makeThread, type RunThread } from "./runThread.js"
+import type { Settings } from "./settings.js"
 import { structureOf } from "./structuredOutput.js"
 import { keptOptions, resumedFrom } from "./suspension/resumption.js"
 import { atFirst, type Resumption } from "./suspension/runSuspension.js"
-import { type Answered, RunTasks } from "./tasks/runTasks.js"
-import { settledMessage } from "./tasks/settled.js"
-import { executorOf, noRun } from "./tasks/taskExecutor.js"
+import type { Answered } from "./tasks/runTasks.js"
 import { observed, type RunTelemetry } from "./telemetry/runTelemetry.js"
 import { storeLast } from "./thread.js"
 
@@ -112,19 +110,19 @@ const contextOf = (given: AnyRunOptions["requestContext"]): RequestContext => {
   return new Map(Object.entries(given ?? {}))
 }
 
-const threadOf = Effect.fnUntraced(function* <R>(
-  agent: Agent<R>,
-  memory: MemoryOptions | undefined,
-  entries: ReadonlyArray<Entry>
-) {
-  if (memory === undefined) return undefined
-  const store = yield* Effect.serviceOption(ThreadStore)
-  if (Option.isSome(store)) return makeThread(store.value, memory, agent.memory, entries)
-  return yield* new InvalidConfiguration({
+const threadOf = <R>(
+  agent: Agent<unknown>,
+  memory: MemoryOptions,
+  entries: ReadonlyArray<Entry>,
+  services: Context.Context<R>
+): Effect.Effect<RunThread, InvalidConfiguration> => {
+  const store = Context.getOption(services, ThreadStore)
+  if (Option.isSome(store)) return Effect.succeed(makeThread(store.value, memory, agent.memory, entries))
+  return new InvalidConfiguration({
     field: "memory",
     message: `Agent "${agent.id}" has nowhere to keep threads. Give its container a store, for example new Eddy({ agents, storage: new InMemoryStore() }); with Effect provide ThreadStore.`
   })
-})
+}
 
 /** Without a thread the input stands alone, and must say something by itself. */
 const conversationOf = (thread: RunThread | undefined, entries: ReadonlyArray<Entry>) =>
@@ -140,17 +138,13 @@ export interface Turn {
 /** The calls of this run in the background; `undefined`: there can be none. */
 const tasksOf = Effect.fnUntraced(function* <R>(
   agent: Agent<unknown>,
+  dispatcher: RunDispatcher,
   tools: ReadonlyMap<string, Tool.Tool<string, R>>,
-  caller: CallerInfo,
   maxDepth: number,
   services: Context.Context<R>,
   turn: Turn | undefined
 ) {
-  // Whoever is called by another agent is in a task already, or is waited for.
-  if (caller.depth > 0) return undefined
-  const { open } = yield* ToolDispatcher
-  const dispatcher = open(agent.id, agent.backgroundTasks)
-  if (dispatcher === undefined) return undefined
+  const { executorOf, noRun, RunTasks } = yield* background
   const executors = [...tools.values()].flatMap(tool =>
     tool.call !== undefined && dispatcher.isEligible(tool)
       ? [[tool.name, executorOf(tool, tool.call, agent.backgroundTasks, services, noRun(maxDepth))] as const]
@@ -159,6 +153,13 @@ const tasksOf = Effect.fnUntraced(function* <R>(
   if (executors.length > 0) yield* dispatcher.register(new Map(executors))
   return new RunTasks(dispatcher, agent.backgroundTasks, services, turn?.answered)
 })
+
+/** What the model is told of these tasks, before anything else of the run. */
+const settledNote = (tasks: ReadonlyArray<Task>) =>
+  Effect.map(background, ({ settledMessage }) => ({ message: settledMessage(tasks), after: 0 }))
+
+const hasProcessors = ({ inputProcessors = [], outputProcessors = [] }: Settings): boolean =>
+  inputProcessors.length > 0 || outputProcessors.length > 0
 
 const ready = Effect.fnUntraced(function* <
   R,
@@ -181,7 +182,10 @@ const ready = Effect.fnUntraced(function* <
     if (memory !== undefined) checkMemory(memory)
     return settingsOf(agent.defaults, changes)
   })
-  const caller: CallerInfo = yield* Caller
+  // Asked for once: a run with a tag for each of its services would wait for each.
+  const runtime = yield* Effect.runtime<Needs>()
+  const services = runtime.context
+  const caller: CallerInfo = Context.get(services, Caller)
   if (caller.depth > caller.maxDepth) {
     const { maxDepth } = caller
     const message = `Agent "${agent.id}" was not run: it would be ${caller.depth} agents deep, and \`maxDepth\` is ${maxDepth}.`
@@ -201,15 +205,22 @@ const ready = Effect.fnUntraced(function* <
     return { active, all, choices: modelsOf(models, settings.maxRetries), first: instructionsOf(said) }
   })
   const entries = resumption === undefined ? yield* readInput(input) : []
-  const thread = yield* threadOf(agent, memory, entries)
+  const thread = memory === undefined ? undefined : yield* threadOf(agent, memory, entries, services)
   const resumed = resumption && resumedFrom(resumption.snapshot)
   const conversation = resumed?.input ?? (yield* conversationOf(thread, entries))
   // The thread has the outcomes of calls that were decided.
   if (thread !== undefined && resumed !== undefined) thread.stored = resumed.added.length
-  const ids = yield* IdGenerator
+  const ids = Context.get(services, IdGenerator)
   const clock = yield* Effect.clock
-  const runtime = yield* Effect.runtime<Needs>()
-  const tasks = yield* tasksOf(agent, all, caller, settings.maxDepth, runtime.context, turn)
+  // Whoever is called by another agent is in a task already, or is waited for.
+  const dispatcher =
+    caller.depth > 0 ? undefined : Context.get(services, ToolDispatcher).open(agent.id, agent.backgroundTasks)
+  const tasks = dispatcher && (yield* tasksOf(agent, dispatcher, all, settings.maxDepth, services, turn))
+  const settled = turn?.settled ?? []
+  const processors = hasProcessors(settings)
+    ? (yield* processing).processorsOf(settings, settled.length === 0)
+    : undefined
+  if (resumption !== undefined) yield* goingOn
   const inbox = new Inbox(replay === false ? capacityUnkept : capacity)
   const id = resumption?.runId ?? runId ?? ids.next("run")
   const textLimit = replay === false ? keptText : Number.POSITIVE_INFINITY
@@ -220,7 +231,7 @@ const ready = Effect.fnUntraced(function* <
     inbox.push(chunk)
   }
   const structure = structureOf(settings.structuredOutput)
-  const structuring = structure && new Structuring(structure, id, tell, caller.depth > 0)
+  const structuring = structure && new (yield* structured).Structuring(structure, id, tell, caller.depth > 0)
   const releases = [follow(abortSignal, control), follow(caller.signal(), control)]
   const run: Run<Needs> = {
     runId: id,
@@ -241,22 +252,19 @@ const ready = Effect.fnUntraced(function* <
     added: resumed?.added ?? [],
     thread,
     tasks,
-    processors: processorsOf(settings, turn === undefined || turn.settled.length === 0),
+    processors,
     suspension: {
-      store: Option.getOrUndefined(Context.getOption(runtime.context, RunStore)),
+      store: Option.getOrUndefined(Context.getOption(services, RunStore)),
       options: keptOptions(options),
       earlier: resumed?.earlier ?? atFirst,
       leg: undefined,
       leave: undefined
     },
-    note:
-      turn === undefined || turn.settled.length === 0
-        ? undefined
-        : { message: settledMessage(turn.settled), after: 0 },
+    note: settled.length === 0 ? undefined : yield* settledNote(settled),
     feedback: resumed?.feedback ?? [],
     goal: runGoal(agent.goal, thread, resumed?.earlier.judgedSteps ?? 0),
     rememberCutOff: undefined,
-    nested: [...(turn?.answered.take(turn.settled.map(({ id }) => id)) ?? [])],
+    nested: [...(turn?.answered.take(settled.map(({ id }) => id)) ?? [])],
     caller,
     textLimit,
     inbox,

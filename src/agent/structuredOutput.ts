@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import type { LanguageModel, ResponseFormat } from "../model/ModelPort.js"
 import { schemaPrompt } from "../model/schemaPrompt.js"
-import type { AwaitedValue, ErrorStrategy, Structured } from "../output/structured.js"
+import type { ErrorStrategy, Structured } from "../output/structured.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
 import { refuseUnknown } from "../protocol/options.js"
 import { answerFormat } from "../tool/answerFormat.js"
@@ -184,12 +184,3 @@ export const structureOf = (options: StructuredOutput | undefined): Structure | 
     fallbackValue
   }
 }
-
-/** What the readers of a run know of its value. */
-export const awaitedOf = ({ decodeElement, errorStrategy, isApart, root }: Structure): AwaitedValue => ({
-  root,
-  isApart,
-  errorStrategy,
-  decodeElement,
-  isAwaited: false
-})

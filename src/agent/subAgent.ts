@@ -2,9 +2,8 @@
 import { inherited } from "../background/resolution.js"
 import * as Tool from "../tool/Tool.js"
 import type { Agent } from "./definition.js"
-import { runNested } from "./nestedRun.js"
+import { readNested, runNested } from "./nesting.js"
 import type { RunOptions } from "./RunOptions.js"
-import { readNested } from "./suspension/nestedRuns.js"
 
 /** How an agent is offered to another one. @since 0.1.0 @category models */
 export interface SubAgentOptions {

@@ -6,8 +6,7 @@
  */
 import type { LanguageModel } from "./ModelPort.js"
 import type * as RouterId from "./router/routerId.js"
-import { makeRouter } from "./router/routerModel.js"
-import { importPackage } from "./router/routerPackages.js"
+import { makeRouter, packages } from "./router/routerModel.js"
 
 /**
  * A model by its name: `"provider/model"`, or with the address of any server that speaks OpenAI's chat completions:
@@ -22,7 +21,10 @@ export type ModelId = RouterId.ModelId
 const environment = (variable: string): string | undefined =>
   typeof process === "undefined" ? undefined : process.env[variable]
 
-const route = makeRouter({ load: importPackage, environment })
+const route = makeRouter({
+  load: async name => (await packages()).importPackage(name),
+  environment
+})
 
 /**
  * The model of this name. Throws `InvalidConfiguration` for one that cannot work: no provider, an unknown provider without

@@ -12,7 +12,7 @@
  */
 import type { Chunk, Of } from "../protocol/Chunk.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
-import { Marking, PartialMark, Remaking, type Structured } from "./structured.js"
+import { type AwaitedValue, Marking, PartialMark, Remaking } from "./structured.js"
 
 /** Entries that a run may be ahead of its furthest reader, before it waits. @since 0.1.0 @category constants */
 export const ahead = 64
@@ -85,7 +85,7 @@ export class RunLog implements Source {
     /** Of a log that keeps nothing that was read: its one reader has left before the end. */
     private readonly onLeft: (() => void) | undefined,
     /** How its partial values can be made again; `undefined`: it has none. */
-    readonly structured: Structured | undefined
+    readonly structured: AwaitedValue | undefined
   ) {
     this.ahead = onLeft === undefined ? ahead : aheadUnkept
   }
@@ -241,7 +241,7 @@ interface Source {
   readonly entries: ReadonlyArray<Entry>
   readonly runId: string
   readonly isClosed: boolean
-  readonly structured: Structured | undefined
+  readonly structured: AwaitedValue | undefined
   readonly want: (index: number) => void
   readonly wait: (callback: () => void) => void
   readonly forget: (count: number) => boolean
@@ -349,5 +349,5 @@ export class Cursor {
  * @since 0.1.0
  * @category constructors
  */
-export const make = (runId: string, onLeft?: () => void, structured?: Structured): RunLog =>
+export const make = (runId: string, onLeft?: () => void, structured?: AwaitedValue): RunLog =>
   new RunLog(runId, onLeft, structured)

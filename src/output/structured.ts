@@ -8,7 +8,7 @@ import type * as Effect from "effect/Effect"
 import type { Chunk, Of } from "../protocol/Chunk.js"
 import { StructuredOutputError } from "../protocol/Errors.js"
 import { isRecord, messageOf } from "../protocol/safeJson.js"
-import { PartialAnswer, type Root } from "./partialAnswer.js"
+import type { PartialAnswer, Root } from "./partialAnswer.js"
 
 /** A value as far as it is known: of objects any field may be missing, of arrays the rest. @since 0.1.0 @category models */
 export type DeepPartial<A> = unknown extends A
@@ -40,6 +40,8 @@ export interface Structured {
 export interface AwaitedValue extends Structured {
   /** Whether somebody is told when there is no value, so that it need not be logged. */
   isAwaited: boolean
+  /** What makes partial values of its text again, from the beginning. */
+  readonly remake: () => PartialAnswer
 }
 
 /** Partial values that can be made again, with the texts that are in no chunk. */
@@ -88,8 +90,8 @@ export class Marking {
 export class Remaking {
   private readonly partial: PartialAnswer
 
-  constructor(private readonly structured: Structured) {
-    this.partial = new PartialAnswer(structured.root, false)
+  constructor(private readonly structured: AwaitedValue) {
+    this.partial = structured.remake()
   }
 
   /** A text delta. */

@@ -4,8 +4,8 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import * as ManagedRuntime from "effect/ManagedRuntime"
 import * as Option from "effect/Option"
+import * as Runtime from "effect/Runtime"
 import { given, settingsOf } from "../agent/checkOptions.js"
 import { type Agent as CoreAgent, make as makeAgent } from "../agent/definition.js"
 import type {
@@ -20,7 +20,6 @@ import type { OutputOf } from "../agent/structuredOutput.js"
 import { asTool } from "../agent/subAgent.js"
 import type { Decision } from "../agent/suspension/decisions.js"
 import type { SuspendedRun } from "../agent/suspension/finding.js"
-import { taskExecutors } from "../agent/tasks/taskExecutor.js"
 import type { Executor } from "../background/Executor.js"
 import type { FullOutput } from "../output/FullOutput.js"
 import { failureOf } from "../output/RunRecord.js"
@@ -51,7 +50,7 @@ import { toAgentBackground } from "./background.js"
 import { type Tools, withBelow, workflowTools } from "./below.js"
 import { announceEnd, observer } from "./callbacks.js"
 import { toGoal } from "./goal.js"
-import { consoleLayer } from "./logging.js"
+import { ownRuntime } from "./logging.js"
 import { ModelOutput } from "./ModelOutput.js"
 import { toProcessors } from "./processors.js"
 import * as Runs from "./runs.js"
@@ -100,6 +99,9 @@ const neverIdle = new InvalidConfiguration({
 const deciding = lazily(() => import("../agent/suspension/deciding.js"))
 const finding = lazily(() => import("../agent/suspension/finding.js"))
 
+/** Loaded when background tasks are to be run. */
+const executing = lazily(() => import("../agent/tasks/taskExecutor.js"))
+
 /** Loaded when somebody asks for an objective. */
 const objectives = lazily(() => import("../agent/goals/objectives.js"))
 
@@ -111,15 +113,10 @@ const idOf = (field: keyof ResumeStreamOptions, id: unknown): string => {
   })
 }
 
-/** Of agents that belong to no container. Holds nothing that would have to be disposed of. */
-const ownRuntime = ManagedRuntime.make(consoleLayer)
-
-/** The same, with a place for the suspended runs of one agent, which are gone with it. */
+/** Of agents that belong to no container: a place for the suspended runs of one agent, which are gone with it. */
 const ownHost = (): Runs.Host => {
   const store = RunStore.make(memoryRuns.make())
-  return {
-    runFork: effect => ownRuntime.runFork(Effect.provideService(effect, RunStore.RunStore, store))
-  }
+  return { runFork: Runtime.runFork(Runtime.provideService(ownRuntime, RunStore.RunStore, store)) }
 }
 
 /**
@@ -191,7 +188,7 @@ export class Agent {
 
   /** Who runs the background tasks of its tools. */
   static readonly executors = (agent: Agent): Effect.Effect<ReadonlyMap<string, Executor>> =>
-    taskExecutors(agent.#core)
+    Effect.flatMap(executing, ({ taskExecutors }) => taskExecutors(agent.#core))
 
   /** Callbacks, thread and tools of its default options are its own runs' affair. */
   static readonly #below = (agent: Agent) => {

@@ -9,11 +9,11 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
-import { executorOf, noRun } from "../agent/tasks/taskExecutor.js"
 import type { Executor } from "../background/Executor.js"
 import type { TaskFilter } from "../background/hub.js"
 import { type ManagerService, TaskManager } from "../background/TaskManager.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
+import { lazily } from "../protocol/lazily.js"
 import { refuseUnknown } from "../protocol/options.js"
 import type { Task } from "../protocol/Task.js"
 import type { ListOptions, TaskPage } from "../storage/TaskStore.js"
@@ -52,7 +52,13 @@ const maxDepth = 8
 /** There is no tool to speak of: it takes any data, and tells what it gives. */
 const unnamed = Tool.make("task", {})
 
-const executorFor = (executor: TaskRegistration["executor"]): Executor => {
+/** Loaded when somebody says first who runs a task. */
+const executing = lazily(() => import("../agent/tasks/taskExecutor.js"))
+
+const executorFor = (
+  executor: TaskRegistration["executor"],
+  { executorOf, noRun }: Effect.Effect.Success<typeof executing>
+): Executor => {
   const made = (args: Task["args"]): Executor =>
     executorOf(
       unnamed,
@@ -162,7 +168,9 @@ export class BackgroundTaskManager {
         message: "`executor` is no function. Give one of the arguments and the context that does the task."
       })
     }
-    return this.#ask(manager => manager.registerTaskContext(taskId, executorFor(executor)))
+    return this.#ask(manager =>
+      Effect.flatMap(executing, parts => manager.registerTaskContext(taskId, executorFor(executor, parts)))
+    )
   }
 
   /** Deletes what settled long ago, now. How many tasks. */

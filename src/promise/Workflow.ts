@@ -3,29 +3,33 @@
  *
  * @since 0.1.0
  */
-import type * as Effect from "effect/Effect"
-import * as ManagedRuntime from "effect/ManagedRuntime"
+import * as Effect from "effect/Effect"
+import * as Runtime from "effect/Runtime"
 import { InvalidConfiguration } from "../protocol/Errors.js"
+import { lazily } from "../protocol/lazily.js"
 import type * as Tool from "../tool/Tool.js"
 import { asTool } from "../workflow/asTool.js"
-import { restart, resume, start } from "../workflow/beginning.js"
+import { WorkflowControl } from "../workflow/control.js"
 import type { Workflow as CoreWorkflow } from "../workflow/Draft.js"
 import { type Body, type Step, TypeId } from "../workflow/definition.js"
 import type { Begun } from "../workflow/executing.js"
-import { type ListOptions, list, remove, type UnfinishedRunPage } from "../workflow/listing.js"
+import type { ListOptions, UnfinishedRunPage } from "../workflow/listing.js"
 import type { RestartOptions, ResumeOptions, RunOptions } from "../workflow/RunOptions.js"
-import { record } from "../workflow/recording.js"
 import type { WorkflowResult } from "../workflow/result.js"
-import { WorkflowControl } from "../workflow/run.js"
 import { type ToolBackground, toBackground } from "./background.js"
-import { consoleLayer } from "./logging.js"
+import { ownRuntime } from "./logging.js"
 import * as Runs from "./runs.js"
 import { WorkflowOutput } from "./WorkflowOutput.js"
 
+/** Loaded when the first workflow runs. */
+const engine = lazily(() => import("../workflow/engine.js"))
+
+type Engine = Effect.Effect.Success<typeof engine>
+
 type Nested = Extract<Body<never>, { readonly _tag: "Nested" }>
 
-/** Of workflows that belong to no container. Holds nothing that would have to be disposed of. */
-const ownRuntime = ManagedRuntime.make(consoleLayer)
+/** Of workflows that belong to no container. */
+const ownHost: Runs.Host = { runFork: Runtime.runFork(ownRuntime) }
 
 /** Any workflow. @since 0.1.0 @category models */
 export type AnyWorkflow = Workflow<string, never, unknown>
@@ -47,7 +51,7 @@ export class Workflow<out Id extends string, in In, out Out> implements CoreWork
   readonly body: Nested
   readonly inputSource: CoreWorkflow<Id, In, Out>["inputSource"]
   readonly #background: ToolBackground | undefined
-  #runs: Runs.Runs = Runs.make(ownRuntime)
+  #runs: Runs.Runs = Runs.make(ownHost)
 
   /** Made by `createWorkflow`. */
   constructor(core: CoreWorkflow<Id, In, Out, unknown>, background: ToolBackground | undefined) {
@@ -80,7 +84,7 @@ export class Workflow<out Id extends string, in In, out Out> implements CoreWork
    * are wrong; what happens to the run later is in its output.
    */
   stream(options: RunOptions<In>): Promise<WorkflowOutput<Out>> {
-    return this.#start(control => start(this.body.graph, options, control))
+    return this.#start(({ start }, control) => start(this.body.graph, options, control))
   }
 
   /** Runs to the end, or until it waits for somebody. Resolves also when the run failed: `status` says so. */
@@ -93,7 +97,7 @@ export class Workflow<out Id extends string, in In, out Out> implements CoreWork
    * `WorkflowRunNotFound`, `StepNotSuspended`, `InvalidStepResumeData`, or `WorkflowRunBusy` when somebody goes on with it.
    */
   resumeStream(options: ResumeOptions): Promise<WorkflowOutput<Out>> {
-    return this.#start(control => resume(this.body.graph, options, control))
+    return this.#start(({ resume }, control) => resume(this.body.graph, options, control))
   }
 
   /** `resumeStream`, to the end, or until it waits again. */
@@ -107,7 +111,7 @@ export class Workflow<out Id extends string, in In, out Out> implements CoreWork
    * 15 seconds at most.
    */
   restartStream(options: RestartOptions): Promise<WorkflowOutput<Out>> {
-    return this.#start(control => restart(this.body.graph, options, control))
+    return this.#start(({ restart }, control) => restart(this.body.graph, options, control))
   }
 
   /** `restartStream`, to the end, or until it waits. */
@@ -117,19 +121,20 @@ export class Workflow<out Id extends string, in In, out Out> implements CoreWork
 
   /** The runs that have not ended: those that go on, that wait to be resumed, and that wait to be restarted. */
   listRuns(options: ListOptions = {}): Promise<UnfinishedRunPage> {
-    return this.#runs.ask(list(this, options))
+    return this.#runs.ask(Effect.flatMap(engine, ({ list }) => list(this, options)))
   }
 
   /** Deletes a run that waits. Whether there was one. Rejects with `WorkflowRunBusy` when it goes on: cancel it there. */
   deleteRun(runId: string): Promise<boolean> {
-    return this.#runs.ask(remove(this, runId))
+    return this.#runs.ask(Effect.flatMap(engine, ({ remove }) => remove(this, runId)))
   }
 
   async #start(
-    begin: (control: WorkflowControl) => Effect.Effect<Begun<never>, unknown>
+    begin: (engine: Engine, control: WorkflowControl) => Effect.Effect<Begun<never>, unknown>
   ): Promise<WorkflowOutput<Out>> {
     const control = new WorkflowControl()
-    const recording = await this.#runs.start(record(begin(control), control), control.shutDown)
+    const recorded = Effect.flatMap(engine, loaded => loaded.record(begin(loaded, control), control))
+    const recording = await this.#runs.start(recorded, control.shutDown)
     return new WorkflowOutput<Out>(this.id, recording, options => this.resumeStream(options))
   }
 }

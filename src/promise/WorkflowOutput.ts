@@ -6,9 +6,10 @@
 import type { Chunk } from "../protocol/Chunk.js"
 import type { Usage } from "../protocol/Usage.js"
 import type { ResumeOptions } from "../workflow/RunOptions.js"
-import { suspendedRun, type WorkflowRecording } from "../workflow/recording.js"
+import type { WorkflowRecording } from "../workflow/recording.js"
 import type { WorkflowResult } from "../workflow/result.js"
 import type { StepState, WorkflowStatus } from "../workflow/state.js"
+import { suspendedRun } from "../workflow/waiting.js"
 import { RunStream } from "./RunStream.js"
 
 const everything = (chunk: Chunk): Chunk => chunk

@@ -1,10 +1,13 @@
 /** Where the facade's log goes. */
 import * as Cause from "effect/Cause"
+import * as FiberRef from "effect/FiberRef"
 import * as HashMap from "effect/HashMap"
+import * as HashSet from "effect/HashSet"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
 import * as Option from "effect/Option"
+import * as Runtime from "effect/Runtime"
 
 /** Where the container's log goes. Each line has its message and what belongs to it. @since 0.1.0 @category models */
 export interface EddyLogger {
@@ -18,9 +21,26 @@ export interface EddyLogger {
 const quiet = Layer.setUnhandledErrorLogLevel(Option.none())
 
 /** Warnings and errors to standard error, where they are in nobody's way: a program's output goes to standard output. */
+const consoleLogger = Logger.withLeveledConsole(Logger.stringLogger)
+
+/** Its layer, for containers. */
 export const consoleLayer: Layer.Layer<never> = Layer.merge(
-  Logger.replace(Logger.defaultLogger, Logger.withLeveledConsole(Logger.stringLogger)),
+  Logger.replace(Logger.defaultLogger, consoleLogger),
   quiet
+)
+
+/**
+ * The runtime of what belongs to no container, with the same logger. Holds nothing that would have to be disposed of, and
+ * is no layer: one would be provided to every run anew.
+ */
+export const ownRuntime: Runtime.Runtime<never> = Runtime.setFiberRef(
+  Runtime.setFiberRef(
+    Runtime.defaultRuntime,
+    FiberRef.currentLoggers,
+    HashSet.make(consoleLogger, Logger.tracerLogger)
+  ),
+  FiberRef.unhandledErrorLogLevel,
+  Option.none()
 )
 
 const methodOf = (level: LogLevel.LogLevel): keyof EddyLogger => {

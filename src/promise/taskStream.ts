@@ -6,10 +6,13 @@ import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import type { TaskChunk, TaskFilter } from "../background/hub.js"
 import { TaskManager } from "../background/TaskManager.js"
-import { runningChunk } from "../background/taskChunks.js"
+import { lazily } from "../protocol/lazily.js"
 
 /** A web stream that `for await` reads too. @since 0.1.0 @category models */
 export type TaskStream = ReadableStream<TaskChunk> & AsyncIterable<TaskChunk>
+
+/** Loaded when somebody looks at tasks first. */
+const taskChunks = lazily(() => import("../background/taskChunks.js"))
 
 /** Starts effects where the manager is. */
 type Start = <A, E>(effect: Effect.Effect<A, E, TaskManager>) => Fiber.RuntimeFiber<A, unknown>
@@ -50,6 +53,8 @@ export const open = (start: Start, filter: TaskFilter, signal: AbortSignal | und
         const told = Effect.gen(function* () {
           const manager = yield* TaskManager
           const { active, next } = yield* manager.watch(filter)
+          // What happens meanwhile is kept for it.
+          const { runningChunk } = yield* taskChunks
           for (const task of active) if (task.status === "running") controller.enqueue(runningChunk(task))
           for (;;) {
             yield* wanted

@@ -11,9 +11,10 @@ import type { Chunk } from "../protocol/Chunk.js"
 import type { RunSuspended } from "../protocol/Errors.js"
 import type { Usage } from "../protocol/Usage.js"
 import type { WorkflowError } from "./failures.js"
-import { suspendedRun, type WorkflowRecording } from "./recording.js"
+import type { WorkflowRecording } from "./recording.js"
 import type { WorkflowResult } from "./result.js"
 import type { StepState, WorkflowStatus } from "./state.js"
+import { suspendedRun } from "./waiting.js"
 
 /** The output of one run, whose steps fail with `E`. @since 0.1.0 @category models */
 export interface WorkflowOutput<out A, out E = never> {

@@ -15,6 +15,7 @@ import { IdGenerator } from "../protocol/Id.js"
 import { type JsonValue, toJson } from "../protocol/safeJson.js"
 import { RunStore } from "../storage/RunStore.js"
 import { wrongResumeData } from "./attempt.js"
+import type { WorkflowControl } from "./control.js"
 import type { Graph } from "./definition.js"
 import type { Begun } from "./executing.js"
 import { findStep } from "./graph.js"
@@ -32,7 +33,7 @@ import {
   stepIdOf,
   storedRunId
 } from "./RunOptions.js"
-import { type WorkflowControl, WorkflowRun } from "./run.js"
+import { WorkflowRun } from "./run.js"
 import { inMemory, type Kept, type Shelf, stored } from "./shelf.js"
 import { around, type Snapshot, type StepState, suspendedSteps } from "./state.js"
 import { wrongInput } from "./wrong.js"

@@ -3,10 +3,9 @@ import * as Effect from "effect/Effect"
 import type { Recording } from "../agent/recording.js"
 import * as RunRecord from "../output/RunRecord.js"
 import type { Chunk } from "../protocol/Chunk.js"
-import { RunSuspended } from "../protocol/Errors.js"
+import type { WorkflowControl } from "./control.js"
 import { type Begun, drive } from "./executing.js"
 import { resultOf, type WorkflowResult } from "./result.js"
-import type { WorkflowControl } from "./run.js"
 import type { StepState, WorkflowStatus } from "./state.js"
 
 /** A run that is recorded for its readers. */
@@ -43,11 +42,4 @@ export const record = <R, E, R2>(
       status: () => run.state.status,
       steps: () => run.stepStates
     }
-  })
-
-/** The error of what a run should have given that waits for somebody. */
-export const suspendedRun = ({ runId, workflowId }: WorkflowResult<unknown>): RunSuspended =>
-  new RunSuspended({
-    runId,
-    message: `Run "${runId}" of workflow "${workflowId}" waits for somebody. Resume it with resumeStream.`
   })

@@ -3,11 +3,11 @@ import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { CallerInfo } from "../agent/caller.js"
 import { capacity, Inbox } from "../agent/loop/inbox.js"
-import { RunControl } from "../agent/loop/run.js"
 import type { Chunk, Of } from "../protocol/Chunk.js"
 import { type JsonValue, messageOf } from "../protocol/safeJson.js"
 import * as Usage from "../protocol/tokens.js"
 import type { RequestContext } from "../tool/ToolContext.js"
+import type { WorkflowControl } from "./control.js"
 import type { Graph } from "./definition.js"
 import type { Contents } from "./keeper.js"
 import {
@@ -19,26 +19,6 @@ import {
   type WorkflowState,
   type WorkflowStatus
 } from "./state.js"
-
-/** Stops a run from outside. */
-export class WorkflowControl extends RunControl {
-  /** Whether what is stored of the run stays there, for whoever goes on with it. */
-  isKept = false
-
-  constructor(private readonly keeps: (reason: unknown) => boolean = () => false) {
-    super()
-  }
-
-  /** Stops the run for whoever it works for. */
-  readonly stopFor = (reason: unknown): void =>
-    this.keeps(reason) ? this.shutDown(reason) : this.abort(reason)
-
-  /** The process ends, and not the run. */
-  readonly shutDown = (reason?: unknown): void => {
-    if (this.halted === undefined) this.isKept = true
-    this.abort(reason)
-  }
-}
 
 /** The one cause that a run ends with. */
 export type WorkflowEnd =

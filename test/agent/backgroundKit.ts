@@ -13,6 +13,7 @@ import {
   type ToolContext
 } from "eddy"
 import { Context, Deferred, Effect, Layer, Schema, Stream, TestClock } from "effect"
+import * as parts from "../../src/agent/parts.js"
 import { settle, types } from "./kit.js"
 import { ends, toolCall } from "./memoryKit.js"
 
@@ -21,6 +22,9 @@ export const loadEverything = (): Promise<unknown> =>
   Promise.all([
     import("../../src/storage/storedRows.js"),
     import("../../src/storage/storedTasks.js"),
+    import("../../src/agent/loop/suspending.js"),
+    import("../../src/agent/nestedRun.js"),
+    Effect.runPromise(Effect.all([parts.background, parts.processing, parts.structured, parts.goingOn])),
     Effect.runPromise(Conversation.fromInput([{ role: "user", content: "load" }]))
   ])
 

@@ -82,9 +82,12 @@ describe("the archive", () => {
     )
     const rooms = files.filter(file => /^src\/.+\/README\.md$/.test(file))
     const documents = ["CHANGELOG.md", "LICENSE", "README.md", "package.json", ...rooms]
+    // Where each module of effect is resolved, once for all of ours: see .config/resolveOnce.mjs.
+    const resolved = files.filter(file => /^dist\/effect\/[A-Z]\w+\.js$/.test(file))
+    expect(resolved.length).toBeGreaterThan(20)
     expect(rooms.length).toBeGreaterThan(3)
     expect(sources.length).toBeGreaterThan(50)
-    expect([...files].sort()).toEqual([...documents, ...built, ...sources].sort())
+    expect([...files].sort()).toEqual([...documents, ...built, ...sources, ...resolved].sort())
   })
 
   it("has a file behind each condition of each door, types first", () => {
@@ -112,6 +115,16 @@ describe("the archive", () => {
     const texts = await Promise.all(code.map(textOf))
     expect(manifest.sideEffects).toBe(false)
     expect(code.filter((_, index) => /^import\s*["']/m.test(texts[index] ?? ""))).toEqual([])
+  })
+
+  it("resolves each module of effect once, and nothing else there", async () => {
+    const code = files.filter(file => file.endsWith(".js"))
+    for (const file of code) {
+      const text = await textOf(file)
+      const name = /^dist\/effect\/(\w+)\.js$/.exec(file)?.[1]
+      if (name === undefined) expect(text, file).not.toMatch(/^(import|export) .*from "effect\//m)
+      else expect(text).toBe(`export * from "effect/${name}";\n`)
+    }
   })
 
   it("keeps in its declarations what the sources say of each public name", async () => {

@@ -3,8 +3,8 @@ import * as Effect from "effect/Effect"
 import * as Answer from "../../model/Answer.js"
 import type { ModelRequest } from "../../model/ModelPort.js"
 import { ModelError } from "../../protocol/Errors.js"
+import { part } from "../../protocol/lazily.js"
 import type { Processing } from "../processors/processing.js"
-import { Heard, processingOf } from "../processors/streaming.js"
 import { Beginning } from "./aside.js"
 import { Holding } from "./holding.js"
 import type { StepPlan } from "./planning.js"
@@ -12,6 +12,9 @@ import { startReading } from "./reading.js"
 import type { Attempt, CallFailure } from "./retrying.js"
 import { fork, own, type Run } from "./run.js"
 import { isLimited, type Silence, SilenceWatch } from "./silence.js"
+
+/** Of runs with processors: see `parts.ts`. */
+export const streaming = part(() => import("../processors/streaming.js"))
 
 /** A model call in progress. */
 export interface Asked {
@@ -59,22 +62,24 @@ export const ask = <R>(run: Run<R>, plan: StepPlan<R>, attempt: Attempt): Asked 
   const request = requestOf(run, plan)
   const chat = run.telemetry.chat({ model, request, retry: attempt.retry }, run.clock)
   const holding = new Holding(run.emit, chat.heard)
-  const processing = processingOf(run, {
-    messages: request.messages,
-    holding,
-    record: (chunk, emitted) => answer.tell(chunk, emitted),
-    onStopped: () => {
-      stop(undefined)
-      end(undefined)
-    },
-    // Before the answer is read to its end, nobody waits for that.
-    onIdle: () => {
-      if (asked.outcome !== undefined) run.inbox.notify()
-    }
-  })
+  const processing =
+    run.processors &&
+    streaming.get().processingOf(run, {
+      messages: request.messages,
+      holding,
+      record: (chunk, emitted) => answer.tell(chunk, emitted),
+      onStopped: () => {
+        stop(undefined)
+        end(undefined)
+      },
+      // Before the answer is read to its end, nobody waits for that.
+      onIdle: () => {
+        if (asked.outcome !== undefined) run.inbox.notify()
+      }
+    })
   const { includeRequestBody = false, limits } = run.settings
   const emit = processing?.emit ?? holding.emit
-  const heard = processing !== undefined && isLimited(limits) ? new Heard(emit) : undefined
+  const heard = processing !== undefined && isLimited(limits) ? new (streaming.get().Heard)(emit) : undefined
   const answer: Answer.Answer = Answer.make({
     runId: run.runId,
     messageId: run.messageId,

@@ -4,6 +4,7 @@ import * as Exit from "effect/Exit"
 import type { Resolution } from "../../background/resolution.js"
 import type { AnsweredCall } from "../../model/Answer.js"
 import { InvalidToolArguments } from "../../protocol/Errors.js"
+import { part } from "../../protocol/lazily.js"
 import type { Message, ToolMessage } from "../../protocol/Message.js"
 import { toJson } from "../../protocol/safeJson.js"
 import type { Tool } from "../../tool/Tool.js"
@@ -11,13 +12,15 @@ import * as ToolOutcome from "../../tool/ToolOutcome.js"
 import { Caller, type CallerInfo } from "../caller.js"
 import type { Decided } from "../suspension/runSuspension.js"
 import { type SavedCall, type WaitsFor, waitingPart } from "../suspension/snapshot.js"
-import { acknowledged, dispatch } from "../tasks/dispatching.js"
 import type { RunTasks } from "../tasks/runTasks.js"
 import { withTold } from "../tasks/told.js"
 import { approvalGate, beside, forApproval, nowhere, waitsFor } from "./approving.js"
 import { contextOf, type Resumed } from "./callContext.js"
 import { notFound, timedOut } from "./callFailures.js"
 import { fork, type Run } from "./run.js"
+
+/** Of runs whose calls may run in the background: see `parts.ts`. */
+export const dispatching = part(() => import("../tasks/dispatching.js"))
 
 type Execute<R> = NonNullable<Tool<string, R>["call"]>
 
@@ -158,8 +161,9 @@ export class Execution<R> {
       this.settle(call, outcome)
       this.run.inbox.notify()
     }
-    const dispatching = dispatch(this.run, tasks, { ...next, resolution }, this.messages)
-    const dispatched = Effect.matchCause(dispatching, {
+    const { acknowledged, dispatch } = dispatching.get()
+    const dispatched = dispatch(this.run, tasks, { ...next, resolution }, this.messages)
+    const told = Effect.matchCause(dispatched, {
       onFailure: cause => settle(ToolOutcome.fromExit(call.chunk, Exit.failCause(cause))),
       onSuccess: taskId => {
         if (!this.running.has(call)) return
@@ -175,7 +179,7 @@ export class Execution<R> {
         settle(acknowledged(call, taskId))
       }
     })
-    fork(this.run, dispatched)
+    fork(this.run, told)
   }
 
   private start({ call, execute, resumed, tool }: Queued<R>): void {

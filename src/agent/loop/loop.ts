@@ -14,35 +14,40 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Random from "effect/Random"
 import { RunAborted } from "../../protocol/Errors.js"
+import { part } from "../../protocol/lazily.js"
 import { tellObjective } from "../goals/stage.js"
-import { processedInput, processedPrompt } from "../processors/inputs.js"
-import { judged, rejected } from "../processors/judging.js"
 import type { Stopped } from "../processors/processing.js"
 import type { RunThread } from "../runThread.js"
 import { openThread } from "../thread.js"
 import { type Asked, ask } from "./asking.js"
 import { cutOffBecause } from "./callFailures.js"
-import { decide } from "./decision.js"
 import { stepReason } from "./ending.js"
 import { Execution } from "./execution.js"
-import { deciding } from "./legStep.js"
 import { basePlan, changedPlan, type StepPlan } from "./planning.js"
 import { type Attempt, type CallFailure, nextAttempt } from "./retrying.js"
 import type { Run } from "./run.js"
 import type { State } from "./state.js"
 import { halted, stepEnds } from "./stepEnd.js"
 import { cutOff, ended, failed, failedWith, haltedBetween } from "./stopping.js"
-import { structured } from "./structuringStep.js"
 import { startRunTimer, startStepTimer } from "./timing.js"
 import { waitFor } from "./waiting.js"
+
+/** What only some runs need: see `parts.ts`. */
+export const stages = part(() => import("../processors/stages.js"))
+export const legs = part(() => import("./legStep.js"))
+export const valued = part(() => import("./structuringStep.js"))
 
 const opening = <R>(run: Run<R>): State<R> => {
   const { agentId, messageId, runId, thread } = run
   run.emit({ type: "start", runId, from: "AGENT", payload: { agentId, messageId } })
   if (run.control.halted !== undefined) return haltedBetween(run)
   startRunTimer(run)
-  if (run.suspension.leg !== undefined) return deciding(run, decide(run, run.suspension.leg))
-  return processedInput(run, () => (thread === undefined ? asking(run) : remembering(run, thread)))
+  if (run.suspension.leg !== undefined) {
+    const { decide, deciding } = legs.get()
+    return deciding(run, decide(run, run.suspension.leg))
+  }
+  const begin = () => (thread === undefined ? asking(run) : remembering(run, thread))
+  return run.processors === undefined ? begin() : stages.get().processedInput(run, begin)
 }
 
 /** Opens the thread of the run. */
@@ -80,7 +85,9 @@ const asking = <R>(run: Run<R>): State<R> => {
 const first = <R>(run: Run<R>): Attempt => ({ modelIndex: run.modelIndex, retry: 0 })
 
 const telling = <R>(run: Run<R>, plan: StepPlan<R>, attempt: Attempt): State<R> =>
-  processedPrompt(run, plan, told => calling(run, told, attempt))
+  run.processors === undefined
+    ? calling(run, plan, attempt)
+    : stages.get().processedPrompt(run, plan, told => calling(run, told, attempt))
 
 const calling = <R>(run: Run<R>, plan: StepPlan<R>, attempt: Attempt): State<R> => {
   const asked = ask(run, plan, attempt)
@@ -93,21 +100,24 @@ const stoppedEarly = new RunAborted({ message: "The run was interrupted before i
 /** The model is answering; or it is done, and the step goes on to its tools. */
 const answering = <R>(run: Run<R>, state: Extract<State<R>, { readonly _tag: "Answering" }>): State<R> => {
   const { asked, plan } = state
-  const { answer, holding, outcome, processing } = asked
+  const { answer, holding, outcome, processing: processed } = asked
   if (run.control.halted !== undefined) return halted(run, asked, undefined)
-  if (processing?.stopped !== undefined) return stoppedByProcessor(run, asked, processing.stopped)
+  if (processed?.stopped !== undefined) return stoppedByProcessor(run, asked, processed.stopped)
   if (outcome === undefined) return state
   if (outcome.failure !== undefined) return callFailed(run, plan, asked, outcome.failure)
   answer.close(true)
-  if (processing?.stopped !== undefined) return stoppedByProcessor(run, asked, processing.stopped)
-  if (processing?.isIdle === false) return state
-  processing?.discard()
+  if (processed?.stopped !== undefined) return stoppedByProcessor(run, asked, processed.stopped)
+  if (processed?.isIdle === false) return state
+  processed?.discard()
   holding.release()
-  return judged(run, asked, () => accepted(run, plan, asked))
+  const accept = () => accepted(run, plan, asked)
+  return run.processors === undefined ? accept() : stages.get().judged(run, asked, accept)
 }
 
 const stoppedByProcessor = <R>(run: Run<R>, asked: Asked, stopped: Stopped): State<R> =>
-  "error" in stopped ? failed(run, asked, stopped.error) : rejected(run, asked, stopped.tripwire, false)
+  "error" in stopped
+    ? failed(run, asked, stopped.error)
+    : stages.get().rejected(run, asked, stopped.tripwire, false)
 
 /** An answer that nobody has anything against: it may hold a value. */
 const accepted = <R>(run: Run<R>, plan: StepPlan<R>, asked: Asked): State<R> => {
@@ -116,7 +126,8 @@ const accepted = <R>(run: Run<R>, plan: StepPlan<R>, asked: Asked): State<R> => 
   const execution = (): Execution<R> => new Execution(run, answer.calls, messages, plan.tools)
   // What those who judge have accepted is remembered, also when the run is left before it has its value.
   run.rememberCutOff = () => cutOff(run, asked, execution(), stoppedEarly)
-  return structured(
+  if (run.structuring === undefined) return answered(run, plan, asked)
+  return valued.get().structured(
     run,
     asked,
     () => answered(run, plan, asked),
@@ -189,7 +200,7 @@ const moved = <R>(run: Run<R>, state: State<R>): State<R> => {
     case "Executing":
       return executing(run, state)
     case "Deciding":
-      return deciding(run, state.decision)
+      return legs.get().deciding(run, state.decision)
     case "Waiting":
       return state.next() ?? state
     case "Ending":

@@ -4,11 +4,9 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Answer } from "../../model/Answer.js"
 import type { AgentError } from "../../protocol/Errors.js"
+import { lazily, part } from "../../protocol/lazily.js"
 import { judgementOf, tellJudgement } from "../goals/stage.js"
 import type { StopCondition } from "../RunOptions.js"
-import { answerable, oneSettled, remaining } from "../tasks/finishing.js"
-import { startProgress } from "../tasks/progress.js"
-import { settledMessage } from "../tasks/settled.js"
 import { storeAdded } from "../thread.js"
 import type { Asked } from "./asking.js"
 import { type StoppedBy, stepFinish, stepReason, stepResult } from "./ending.js"
@@ -16,8 +14,14 @@ import type { Execution } from "./execution.js"
 import { isLastAllowed, type Run } from "./run.js"
 import type { State } from "./state.js"
 import { cutOff, failed, failedWith, remember, stoppedEnd, storeFailure, storing } from "./stopping.js"
-import { Suspending } from "./suspending.js"
+import type { Suspending } from "./suspending.js"
 import { waitFor } from "./waiting.js"
+
+/** Of runs whose calls may run in the background: see `parts.ts`. */
+export const stepTasks = part(() => import("../tasks/stepTasks.js"))
+
+/** Loaded when the first run is suspended. */
+const laying = lazily(() => import("./suspending.js"))
 
 /** Every call of a step has its outcome. */
 export const stepEnds = <R>(run: Run<R>, answer: Answer, execution: Execution<R>): State<R> => {
@@ -45,10 +49,14 @@ export const stepEnds = <R>(run: Run<R>, answer: Answer, execution: Execution<R>
 const suspends = <R>(run: Run<R>, answer: Answer, execution: Execution<R>): State<R> => {
   execution.endClientCalls()
   remember(run, answer, execution, true)
-  const suspension = new Suspending(run, answer, execution.saved())
+  const calls = execution.saved()
+  let suspension: Suspending<R> | undefined
   return waitFor(
     run,
-    suspension.store,
+    Effect.flatMap(laying, ({ Suspending }) => {
+      suspension = new Suspending(run, answer, calls)
+      return suspension.store
+    }),
     exit => {
       if (Exit.isSuccess(exit)) {
         lastStep(run, answer, undefined)
@@ -60,7 +68,7 @@ const suspends = <R>(run: Run<R>, answer: Answer, execution: Execution<R>): Stat
       return storing(run, { _tag: "Failure", error, answer: undefined })
     },
     () => {
-      suspension.abandon()
+      suspension?.abandon()
       endOpenCalls(run, execution, stoppedEnd(run, undefined).error)
       return haltedAfter(run, answer)
     }
@@ -101,6 +109,7 @@ const finishing = <R>(run: Run<R>, answer: Answer): State<R> => {
   if (tasks === undefined || tasks.answered !== undefined || isCut || isLastAllowed(run)) {
     return judging(run, answer)
   }
+  const { answerable, oneSettled, remaining, settledMessage } = stepTasks.get()
   const settled = answerable(tasks)
   if (settled.length > 0) {
     const message = settledMessage(settled.map(({ dispatched }) => dispatched.task()))
@@ -153,7 +162,7 @@ const nextStep = <R>(run: Run<R>, answer: Answer): State<R> => {
 export const tellStep = <R>(run: Run<R>, chunk: ReturnType<typeof stepFinish>): void => {
   run.emit(chunk)
   run.nested = []
-  startProgress(run)
+  if (run.tasks !== undefined) stepTasks.get().startProgress(run)
 }
 
 /** Asks the stop conditions. They may take their time, and an abort does not wait for them. */

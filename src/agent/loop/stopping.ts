@@ -9,6 +9,7 @@ import {
   isAgentError,
   StorageError
 } from "../../protocol/Errors.js"
+import { part } from "../../protocol/lazily.js"
 import { messageOf } from "../../protocol/safeJson.js"
 import { runEnded } from "../telemetry/runEnded.js"
 import { storeLast } from "../thread.js"
@@ -17,8 +18,10 @@ import { type RunEnd, runFinish } from "./ending.js"
 import { Execution } from "./execution.js"
 import type { Run } from "./run.js"
 import type { State } from "./state.js"
-import { reportValue } from "./structuringStep.js"
 import { waitToEnd } from "./waiting.js"
+
+/** Of runs that are to give a structured value: see `parts.ts`. */
+export const reporting = part(() => import("./structuringStep.js"))
 
 /** Adds what a step said to the conversation. */
 export const remember = <R>(
@@ -124,7 +127,7 @@ export const ended = <R>(run: Run<R>, end: RunEnd): State<R> => {
   run.stopStepTimer()
   run.tasks?.tell(run.added)
   for (const chunk of runFinish(run, end)) run.emit(chunk)
-  reportValue(run, end)
+  if (run.structuring !== undefined) reporting.get().reportValue(run, end)
   run.isOver = true
   runEnded(run, end)
   return { _tag: "Ended", end }

@@ -6,7 +6,7 @@ import { type AwaitedValue, partialChunk, type ValueFields, withTexts } from "..
 import type { Chunk } from "../../protocol/Chunk.js"
 import { StructuredOutputError } from "../../protocol/Errors.js"
 import type { InvalidValue } from "../../tool/ToolSchema.js"
-import { awaitedOf, type Structure } from "../structuredOutput.js"
+import type { Structure } from "../structuredOutput.js"
 
 /** What a step came to: a valid value, or why there is none. */
 export type Outcome =
@@ -14,6 +14,16 @@ export type Outcome =
   | { readonly _tag: "Failed"; readonly error: StructuredOutputError }
 
 type Reason = StructuredOutputError["reason"]
+
+/** What the readers of a run know of its value. */
+export const awaitedOf = ({ decodeElement, errorStrategy, isApart, root }: Structure): AwaitedValue => ({
+  root,
+  isApart,
+  errorStrategy,
+  decodeElement,
+  isAwaited: false,
+  remake: () => new PartialAnswer(root, false)
+})
 
 export class Structuring {
   /** What the readers of the run know of the value. */

@@ -3,13 +3,17 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { type ManagerService, TaskManager } from "../../background/TaskManager.js"
 import type { InvalidConfiguration } from "../../protocol/Errors.js"
+import { lazily } from "../../protocol/lazily.js"
 import { Caller } from "../caller.js"
 import { checked, idleOf } from "../checkOptions.js"
 import type { Agent, AnyRunOptions } from "../definition.js"
 import type { RunControl } from "../loop/run.js"
 import type { Turn } from "../prepare.js"
 import type { Idle } from "../settings.js"
-import { Answered } from "./runTasks.js"
+import type { Answered } from "./runTasks.js"
+
+/** Loaded when the first until-idle stream begins. */
+const runTasks = lazily(() => import("./runTasks.js"))
 
 /** What an until-idle stream begins with. */
 export interface Beginning<R> {
@@ -27,15 +31,25 @@ export const idleBeginning = <R>(
   options: Pick<AnyRunOptions, "untilIdle">,
   control: RunControl
 ): Effect.Effect<Beginning<R> | undefined, InvalidConfiguration> =>
-  Effect.gen(function* () {
-    const idle = yield* checked(() => idleOf(options.untilIdle ?? agent.defaults.untilIdle))
-    const manager = yield* Effect.serviceOption(TaskManager)
-    const { depth } = yield* Caller
-    if (idle === undefined || Option.isNone(manager) || !manager.value.settings.enabled || depth > 0) {
-      return undefined
-    }
-    return { agent, manager: manager.value, idle, control, answered: new Answered() }
-  })
+  Effect.flatMap(
+    checked(() => idleOf(options.untilIdle ?? agent.defaults.untilIdle)),
+    idle => (idle === undefined ? Effect.succeed(undefined) : beginningOf(agent, control, idle))
+  )
+
+const beginningOf = Effect.fnUntraced(function* <R>(agent: Agent<R>, control: RunControl, idle: Idle) {
+  const manager = yield* Effect.serviceOption(TaskManager)
+  const { depth } = yield* Caller
+  if (Option.isNone(manager) || !manager.value.settings.enabled || depth > 0) return undefined
+  const { Answered } = yield* runTasks
+  const beginning: Beginning<R> = {
+    agent,
+    manager: manager.value,
+    idle,
+    control,
+    answered: new Answered()
+  }
+  return beginning
+})
 
 /** The first turn of the stream, which answers to nothing yet. */
 export const firstTurn = <R>(beginning: Beginning<R> | undefined): Turn | undefined =>

@@ -4,7 +4,9 @@ import * as AiSdk from "../AiSdk.js"
 import type { LanguageModel, ModelAnswer, ModelRequest } from "../ModelPort.js"
 import * as KnownProviders from "./knownProviders.js"
 import { invalid, isHeaderValue, type ModelId, type Named, parse, written } from "./routerId.js"
-import { loadFailure, makeModel } from "./routerPackages.js"
+
+/** How packages are loaded: loaded itself when a model is asked first. */
+export const packages = () => import("./routerPackages.js")
 
 export interface Surroundings {
   /** Imports a package; rejects as the import does. */
@@ -72,6 +74,7 @@ export const makeRouter = ({ environment, load }: Surroundings): ((id: ModelId) 
 
     const modelFor = async (key: string | undefined): Promise<LanguageModel> => {
       if (made !== undefined && made.key === key) return made.model
+      const { loadFailure, makeModel } = await packages()
       const loaded = await loadOnce(provider.packageName).catch(cause =>
         Promise.reject(loadFailure(named, provider.packageName, cause))
       )
