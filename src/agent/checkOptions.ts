@@ -65,6 +65,7 @@ export const defaultFields = [
 /** Options that only a run has. */
 export const runFields = [
   "tools",
+  "clientTools",
   "instructions",
   "requestContext",
   "memory",

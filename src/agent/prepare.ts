@@ -19,6 +19,7 @@ import type { Task } from "../protocol/Task.js"
 import * as Usage from "../protocol/tokens.js"
 import { RunStore } from "../storage/RunStore.js"
 import { ThreadStore } from "../storage/ThreadStore.js"
+import { toClientTools } from "../tool/clientTools.js"
 import type * as Tool from "../tool/Tool.js"
 import type { RequestContext } from "../tool/ToolContext.js"
 import { Caller, type CallerInfo } from "./caller.js"
@@ -174,7 +175,8 @@ const ready = Effect.fnUntraced(function* <
   telemetry: RunTelemetry
 ) {
   type Needs = R | RunRequirements<Tools, Memory>
-  const { abortSignal, instructions, memory, replay, requestContext, runId, tools, ...changes } = options
+  const { abortSignal, clientTools, instructions, memory, replay, requestContext, runId, tools, ...changes } =
+    options
   const added: ReadonlyArray<Tool.Tool<string, Needs>> = toolsOf(tools)
   const settings = yield* checked(() => {
     refuseUnknown("A run", options, [...defaultFields, ...runFields])
@@ -193,12 +195,18 @@ const ready = Effect.fnUntraced(function* <
     instructions ?? (agent.instructions && (yield* resolve("instructions", agent.instructions, state)))
   const models = yield* resolve("model", agent.model, state)
   const own = typeof agent.tools === "function" ? yield* resolve("tools", agent.tools, state) : agent.tools
-  const { active, all, choices, first } = yield* checked(() => {
-    const known: ReadonlyMap<string, Tool.Tool<string, Needs>> = isByName(own) ? own : toolsByName(own)
-    const all = added.length === 0 ? known : new Map([...known, ...toolsByName(added)])
-    const active = settings.activeTools === undefined ? all : activeTools(all, settings.activeTools)
+  const { active, all, choices, first, ofClient } = yield* checked(() => {
+    const agents: ReadonlyMap<string, Tool.Tool<string, Needs>> = isByName(own) ? own : toolsByName(own)
+    const known = added.length === 0 ? agents : new Map([...agents, ...toolsByName(added)])
+    const ofClient = toolsByName(toClientTools(clientTools, known))
+    const all = ofClient.size === 0 ? known : new Map([...known, ...ofClient])
+    const active =
+      settings.activeTools === undefined
+        ? all
+        : new Map([...activeTools(all, settings.activeTools), ...ofClient])
     checkToolChoice(settings.toolChoice, active)
-    return { active, all, choices: modelsOf(models, settings.maxRetries), first: instructionsOf(said) }
+    const choices = modelsOf(models, settings.maxRetries)
+    return { active, all, choices, first: instructionsOf(said), ofClient }
   })
   const entries = resumption === undefined ? yield* readInput(input) : []
   const thread = yield* threadOf(agent, memory, entries)
@@ -244,7 +252,7 @@ const ready = Effect.fnUntraced(function* <
     processors: processorsOf(settings, turn === undefined || turn.settled.length === 0),
     suspension: {
       store: Option.getOrUndefined(Context.getOption(runtime.context, RunStore)),
-      options: keptOptions(options),
+      options: keptOptions(options, definitionsOf(ofClient)),
       earlier: resumed?.earlier ?? atFirst,
       leg: undefined,
       leave: undefined

@@ -20,7 +20,14 @@ import type { ThreadStore } from "../storage/ThreadStore.js"
 export interface HostRunOptions
   extends Pick<
     RunOptions,
-    "instructions" | "maxSteps" | "activeTools" | "toolChoice" | "modelSettings" | "providerOptions"
+    | "instructions"
+    | "maxSteps"
+    | "activeTools"
+    | "toolChoice"
+    | "modelSettings"
+    | "providerOptions"
+    | "structuredOutput"
+    | "clientTools"
   > {
   readonly runId?: string
   readonly memory?: { readonly thread: string; readonly resource: string }

@@ -2,11 +2,11 @@
 import * as Effect from "effect/Effect"
 import { isRecord, messageOf } from "../protocol/safeJson.js"
 import { type Asked, agentOf, type Handler } from "./asked.js"
+import { toolsOf } from "./clientTools.js"
 import { mapped } from "./dialect.js"
 import * as AgUi from "./mapping/AgUi.js"
 import * as AgUiRequest from "./mapping/AgUiRequest.js"
 import { answer, goOn, instructionsOf, wellFormed } from "./protocols.js"
-import { invalidBody } from "./refusal.js"
 import { runStream } from "./responses.js"
 import { readOptions } from "./runRequests.js"
 
@@ -16,9 +16,11 @@ const ours = ["memory", "requestContext", "untilIdle", "maxIdleMs"]
 const optionsOf = (asked: Asked) => {
   const { forwardedProps } = asked.body
   const said = isRecord(forwardedProps) ? Object.entries(forwardedProps) : []
-  const known: ReadonlyArray<string> = [...ours, ...asked.settings.clientOptions]
+  const known = new Set<string>([...ours, ...asked.settings.clientOptions])
+  // The protocol has a field of its own for them.
+  known.delete("tools")
   return readOptions(
-    { ...asked, body: Object.fromEntries(said.filter(([key]) => known.includes(key))) },
+    { ...asked, body: Object.fromEntries(said.filter(([key]) => known.has(key))) },
     [],
     false
   )
@@ -29,8 +31,11 @@ export const post: Handler = asked =>
     const agent = yield* agentOf(asked)
     const request = yield* wellFormed(AgUiRequest.read(asked.body))
     const { answers, messages, newMessages, openToolCallIds, runId, threadId, tools } = request
-    if (tools.length > 0) return yield* invalidBody("tools", "of clients are not executed here")
-    const options = { ...(yield* optionsOf(asked)), ...(yield* instructionsOf(asked, request.instructions)) }
+    const options = {
+      ...(yield* optionsOf(asked)),
+      ...(yield* instructionsOf(asked, request.instructions)),
+      ...(yield* toolsOf(asked, tools, "tools"))
+    }
     yield* asked.openStreams.enter(asked.principal)
     const reading =
       answers.length > 0

@@ -27,7 +27,8 @@ const answersOf = ({ decisions, resumption }: UiRequest.UiRequest): ReadonlyArra
 export const post: Handler = asked =>
   Effect.gen(function* () {
     const agent = yield* agentOf(asked)
-    const options = yield* readOptions(asked, ["id", "messages", "trigger", "messageId", "resume"], false)
+    const fields = ["id", "messages", "trigger", "messageId", "resume"]
+    const options = yield* readOptions(asked, fields, false, "tools")
     const request = yield* wellFormed(UiRequest.read(asked.body))
     const { chatId, continues, messages, newMessages } = request
     yield* asked.openStreams.enter(asked.principal)

@@ -787,6 +787,29 @@ describe("calls that the client executes", () => {
     }).pipe(Effect.provide(layerMemory))
   )
 
+  it.effect("an outcome that the thread has is not stored again, though it has no id", () =>
+    Effect.gen(function* () {
+      yield* leave(toolCall("c3", "echo", { n: 3 }))
+      const told = (toolCallId: string, value: string) => ({
+        type: "tool-result" as const,
+        toolCallId,
+        output: { type: "text", value }
+      })
+      const content = [told("c1", "a"), told("c2", "b"), told("c3", "another")]
+      const prompt = yield* go({ role: "tool", content })
+      expect(outputsOf(prompt)).toStrictEqual([
+        ["c3", "echo", { type: "json", value: { n: 3 } }],
+        ["c1", "pick", { type: "text", value: "a" }],
+        ["c2", "pick", { type: "text", value: "b" }]
+      ])
+      expect(outputsOf(yield* messagesOf()).map(([id]) => id)).toStrictEqual(["c3", "c1", "c2"])
+      // All of it again: nothing is new, and the model answers to what there is.
+      const again = yield* go({ role: "tool", content })
+      expect(outputsOf(again)).toStrictEqual(outputsOf(prompt))
+      expect(outputsOf(yield* messagesOf())).toHaveLength(3)
+    }).pipe(Effect.provide(layerMemory))
+  )
+
   const answered = (answer: Message.UIMessage): Message.UIMessage => ({
     ...answer,
     parts: answer.parts.map(part =>

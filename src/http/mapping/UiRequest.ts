@@ -5,6 +5,7 @@
  */
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
+import type { MessageInput, ToolResultInput } from "../../protocol/Conversation.js"
 import type { UIMessage } from "../../protocol/Message.js"
 import { isRecord } from "../../protocol/safeJson.js"
 import { readDecisionId } from "./decisionId.js"
@@ -32,8 +33,8 @@ export interface UiRequest {
   readonly chatId: string | undefined
   /** The whole conversation, for an agent without a thread. Messages of the role `system` are left out: a client has none. */
   readonly messages: ReadonlyArray<UIMessage>
-  /** What is new in it, for an agent that has the rest in its thread. */
-  readonly newMessages: ReadonlyArray<UIMessage>
+  /** What is new in it, for an agent that has the rest in its thread: of an answer that is last, what its calls came to. */
+  readonly newMessages: ReadonlyArray<MessageInput>
   /** `true`: the last answer is to be made again. The client has taken it out of the conversation, a thread still has it. */
   readonly isRegeneration: boolean
   /** The message that the client regenerates. */
@@ -79,10 +80,35 @@ const decisionOf = ({ approval, state }: UIMessage["parts"][number]): ReadonlyAr
   return [{ ...decided, approved, ...(typeof reason === "string" && reason !== "" ? { reason } : {}) }]
 }
 
-/** What stands behind the last answer; when an answer is last, that one: a client has executed its calls or decided. */
-const newIn = (messages: ReadonlyArray<UIMessage>): ReadonlyArray<UIMessage> => {
+/** What a call of an answer came to, as far as the client knows. */
+const outcomeOf = (part: UIMessage["parts"][number]): ReadonlyArray<ToolResultInput> => {
+  const { approval, errorText, output, preliminary, providerExecuted, state, toolCallId } = part
+  if (typeof toolCallId !== "string" || providerExecuted === true) return []
+  const result = { type: "tool-result", toolCallId } as const
+  switch (state) {
+    case "output-available":
+      return preliminary === true ? [] : [{ ...result, result: output ?? null }]
+    case "output-error":
+      return [{ ...result, output: { type: "error-text", value: errorText || "The tool failed." } }]
+    case "output-denied": {
+      const reason =
+        isRecord(approval) && typeof approval["reason"] === "string" ? approval["reason"] : undefined
+      return [{ ...result, output: { type: "execution-denied", reason } }]
+    }
+    default:
+      return []
+  }
+}
+
+/**
+ * What stands behind the last answer. When an answer is last, its client has executed calls of it. The thread has the answer, in
+ * as many messages as it took to make it: only what its calls came to is new.
+ */
+const newIn = (messages: ReadonlyArray<UIMessage>): ReadonlyArray<MessageInput> => {
   const behind = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1)
-  return behind.length > 0 ? behind : messages.slice(-1)
+  if (behind.length > 0) return behind
+  const outcomes = messages.at(-1)?.parts.flatMap(outcomeOf) ?? []
+  return outcomes.length > 0 ? [{ role: "tool", content: outcomes }] : messages.slice(-1)
 }
 
 /**
