@@ -209,6 +209,11 @@ export interface MemoryOptions extends MemorySettings {
       }
   /** Whose thread it is. A thread of another resource is as good as none: `ThreadNotFound`. */
   readonly resource: string
+  /**
+   * Goes on behind the message of this id: what the thread holds behind it is deleted when the run has begun, so that an answer can
+   * be made again. A thread without it stays as it is.
+   */
+  readonly after?: string
 }
 
 /** Options of one run. What is given here wins over the agent's own. @since 0.1.0 @category models */

@@ -116,11 +116,12 @@ const contextOf = (given: AnyRunOptions["requestContext"]): RequestContext => {
 const threadOf = Effect.fnUntraced(function* <R>(
   agent: Agent<R>,
   memory: MemoryOptions | undefined,
-  entries: ReadonlyArray<Entry>
+  entries: ReadonlyArray<Entry>,
+  isFirst: boolean
 ) {
   if (memory === undefined) return undefined
   const store = yield* Effect.serviceOption(ThreadStore)
-  if (Option.isSome(store)) return makeThread(store.value, memory, agent.memory, entries)
+  if (Option.isSome(store)) return makeThread(store.value, memory, agent.memory, entries, isFirst)
   return yield* new InvalidConfiguration({
     field: "memory",
     message: `Agent "${agent.id}" has nowhere to keep threads. Give its container a store, for example new Eddy({ agents, storage: new InMemoryStore() }); with Effect provide ThreadStore.`
@@ -209,7 +210,8 @@ const ready = Effect.fnUntraced(function* <
     return { active, all, choices, first: instructionsOf(said), ofClient }
   })
   const entries = resumption === undefined ? yield* readInput(input) : []
-  const thread = yield* threadOf(agent, memory, entries)
+  const isFirst = turn === undefined || turn.settled.length === 0
+  const thread = yield* threadOf(agent, memory, entries, isFirst)
   const resumed = resumption && resumedFrom(resumption.snapshot)
   const conversation = resumed?.input ?? (yield* conversationOf(thread, entries))
   // The thread has the outcomes of calls that were decided.
@@ -249,7 +251,7 @@ const ready = Effect.fnUntraced(function* <
     added: resumed?.added ?? [],
     thread,
     tasks,
-    processors: processorsOf(settings, turn === undefined || turn.settled.length === 0),
+    processors: processorsOf(settings, isFirst),
     suspension: {
       store: Option.getOrUndefined(Context.getOption(runtime.context, RunStore)),
       options: keptOptions(options, definitionsOf(ofClient)),

@@ -63,13 +63,14 @@ const unknown = (entries: ReadonlyArray<Entry>, recalled: ReadonlyArray<ThreadMe
  * are for this run only: they come first, and are not stored.
  */
 export const openThread = Effect.fnUntraced(function* <R>(run: Run<R>, thread: RunThread) {
-  const { entries, lastMessages, metadata, resourceId, store, title } = thread
+  const { after, entries, lastMessages, metadata, resourceId, store, title } = thread
   const { id } = yield* store.open({
     id: thread.id,
     resourceId,
     ...(title === undefined ? {} : { title }),
     ...(metadata === undefined ? {} : { metadata })
   })
+  if (after !== undefined) yield* store.deleteAfter(id, after)
   const recalled = lastMessages === 0 ? [] : yield* store.messages(id, { last: lastMessages })
   const system = entries.flatMap(({ message }) => (message.role === "system" ? [message] : []))
   const { known, said } = unknown(entries, recalled)

@@ -30,7 +30,8 @@ export interface HostRunOptions
     | "clientTools"
   > {
   readonly runId?: string
-  readonly memory?: { readonly thread: string; readonly resource: string }
+  /** `after`: the message that the run goes on behind. */
+  readonly memory?: { readonly thread: string; readonly resource: string; readonly after?: string }
   readonly requestContext?: Readonly<Record<string, unknown>>
   /** Milliseconds of `maxIdle`, when it is no boolean. */
   readonly untilIdle?: boolean | { readonly maxIdle: number }

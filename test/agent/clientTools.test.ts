@@ -46,13 +46,17 @@ describe("client tools of a run", () => {
     })
   )
 
-  it.effect.each([
+  const wrong: ReadonlyArray<
+    readonly [what: string, given: Readonly<Record<string, ClientTool>>, field: string]
+  > = [
     ["the name of a tool of the agent", { echo: {} }, "clientTools.echo"],
     ["the name of a tool of the run", { own: {} }, "clientTools.own"],
     ["a name that providers refuse", { "a b": {} }, "clientTools.a b"],
     ["a schema that is none", { pick: { inputSchema: { type: "none" } } }, "clientTools.pick.inputSchema"],
     ["a schema of no object", { pick: { inputSchema: { type: "string" } } }, "clientTools.pick.inputSchema"]
-  ])("are refused with %s", ([, given, field]) =>
+  ]
+
+  it.effect.each([...wrong])("are refused with %s", ([, given, field]) =>
     Effect.gen(function* () {
       const agent = Agent.make({ id: "a", model: ScriptedModel.make([]), tools: () => [echo] })
       const own = Tool.make("own", { execute: () => Effect.succeed(1) })

@@ -35,10 +35,11 @@ export interface UiRequest {
   readonly messages: ReadonlyArray<UIMessage>
   /** What is new in it, for an agent that has the rest in its thread: of an answer that is last, what its calls came to. */
   readonly newMessages: ReadonlyArray<MessageInput>
-  /** `true`: the last answer is to be made again. The client has taken it out of the conversation, a thread still has it. */
-  readonly isRegeneration: boolean
-  /** The message that the client regenerates. */
-  readonly messageId: string | undefined
+  /**
+   * The user's message that is last, when it is to be answered again or is another one than it was: the client has taken out of the
+   * conversation what stood behind it, a thread still has it.
+   */
+  readonly after: string | undefined
   /** Decisions about calls of the last message. With one or more the run goes on, and nothing new is said. */
   readonly decisions: ReadonlyArray<Decision>
   /** The field `resume` of the body: `{ runId, toolCallId, data }`, as `data-tool-call-suspended` has told them. */
@@ -124,13 +125,13 @@ export const read = (body: unknown): Either.Either<UiRequest, InvalidRequest> =>
       .map(({ id, parts, role }): UIMessage => ({ id: id ?? "", role, parts }))
     const last = messages.at(-1)
     const answered = last?.role === "assistant" ? last : undefined
+    const isAgain = (lastId: string): boolean => trigger === "regenerate-message" || messageId === lastId
     const decisions = answered?.parts.flatMap(decisionOf) ?? []
     return {
       chatId: id,
       messages,
       newMessages: newIn(messages),
-      isRegeneration: trigger === "regenerate-message",
-      messageId,
+      after: last?.role === "user" && last.id !== "" && isAgain(last.id) ? last.id : undefined,
       decisions,
       resumption: resume === undefined ? undefined : { ...resume, data: resume.data },
       continues: answered

@@ -81,7 +81,7 @@ describe("a chat", () => {
     expect(requestOf(posted[0]?.body)).toMatchObject({
       chatId: "chat-1",
       messages: [{ role: "user", parts: [{ type: "text", text: "How many?" }] }],
-      isRegeneration: false,
+      after: undefined,
       decisions: [],
       resumption: undefined,
       continues: undefined
@@ -116,7 +116,7 @@ describe("a chat", () => {
     await chat.sendMessage({ text: "One." })
     await chat.regenerate()
     const request = requestOf(posted[1]?.body)
-    expect(request.isRegeneration).toBe(true)
+    expect(request.after).toBe(chat.messages[0]?.id)
     expect(request.messages.map(({ role }) => role)).toStrictEqual(["user"])
     expect(chat.messages.map(uiText)).toStrictEqual(["One.", "Answer 2."])
   })
