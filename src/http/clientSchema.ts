@@ -15,7 +15,7 @@ type Told = Pick<HostRunOptions, "structuredOutput">
 const isSchema = (value: unknown): value is JsonSchema => Predicate.isRecord(value)
 
 /** A JSON Schema of a client. `field` is where it stands. */
-export const boundedSchema = (schema: unknown, field: string) => {
+const boundedSchema = (schema: unknown, field: string) => {
   if (!isSchema(schema)) return invalidBody(field, "must be a JSON Schema")
   return Effect.try({
     try: () => bounded(schema, field),

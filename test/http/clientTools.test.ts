@@ -343,6 +343,29 @@ describe.each(faces)("tools of clients, served with %s", (_, serve) => {
       expect(await storedIn(server)).toHaveLength(14)
     })
 
+    it("executes all calls of an answer in a stream, and the first of one that is generated", async () => {
+      const two: ScriptedModel.Turn = [
+        toolCall("c1", "pick", { of: "colours" }),
+        toolCall("c2", "pick", { of: "sizes" }),
+        finish("tool-calls")
+      ]
+      const server = await serve([two, saying("Done."), two, saying("Done.")])
+      const agent = (await clientOf(server.url)).getAgent("helper")
+      const picked: Array<unknown> = []
+      const options = { memory, clientTools: clientTools(picked) }
+      await read(await agent.stream("Help me.", options))
+      expect(picked).toHaveLength(2)
+      expect(promptOf(server, 1).slice(1)).toEqual([
+        "call c1",
+        "call c2",
+        'pick c1 → {"picked":"red"}',
+        'pick c2 → {"picked":"red"}'
+      ])
+      await agent.generate("Again.", options)
+      expect(picked).toHaveLength(3)
+      expect(promptOf(server, 3).slice(-2)).toEqual(["call c1", 'pick c1 → {"picked":"red"}'])
+    })
+
     it("executes them and goes on, without a thread", async () => {
       const server = await serve([both, saying("Red it is."), both, saying("Red again.")])
       const agent = (await clientOf(server.url)).getAgent("helper")
