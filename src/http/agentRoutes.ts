@@ -184,7 +184,10 @@ const deciding =
 const decidingWhole =
   (approved: boolean): Handler =>
   asked =>
-    Effect.map(Effect.flatMap(decided(asked, approved), collect), body => json(body))
+    Effect.map(
+      Effect.flatMap(decided(asked, approved), reading => collect(reading, isValueNeeded(asked))),
+      body => json(body)
+    )
 
 export const approve: Handler = deciding(true)
 

@@ -190,6 +190,35 @@ describe.each(faces)("tools of clients, served with %s", (_, serve) => {
     expect((await storedIn(server)).filter(line => line.includes("→"))).toHaveLength(2)
   })
 
+  it("are answered with the whole conversation, where there is no thread", async () => {
+    const server = await serve([both, saying("Red it is."), both, saying("Blue it is.")])
+    const errors: Array<Error> = []
+    const chat: Chat = new Chat({
+      id: "chat-1",
+      state: new MemoryState(),
+      transport: new DefaultChatTransport<UIMessage>({
+        api: `${server.api}/agents/helper/chat`,
+        body: { tools: { pick: { description: pick.description, inputSchema } } }
+      }),
+      sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithToolCalls,
+      onError: error => errors.push(error)
+    })
+    await chat.sendMessage({ text: "Help me." })
+    await chat.addToolOutput({ tool: "pick", toolCallId: "c1", output: "red" })
+    await vi.waitFor(() => expect(uiText(chat.lastMessage)).toContain("Red it is."))
+    expect(errors).toEqual([])
+    expect(promptOf(server, 1)).toEqual(answered("red"))
+
+    const agent = new HttpAgent({ url: `${server.api}/agents/helper/ag-ui`, threadId: "th" })
+    const tools = [{ name: "pick", description: pick.description, parameters: inputSchema }]
+    agent.setMessages([{ id: "u1", role: "user", content: "Help me." }])
+    await agent.runAgent({ tools })
+    agent.addMessage({ id: "r1", role: "tool", toolCallId: "c1", content: "", error: "Nobody is here." })
+    await agent.runAgent({ tools })
+    expect(agent.messages.at(-1)).toMatchObject({ content: "Blue it is." })
+    expect(promptOf(server, 3)).toEqual(answered("Nobody is here."))
+  })
+
   it("are functions of OpenAI's chat completions, whole and streamed", async () => {
     const server = await serve([both, saying("Red it is."), both])
     const client = new OpenAI({ baseURL: `${server.api}/v1`, apiKey: "none" })

@@ -1,4 +1,5 @@
 /** Values that clients ask for: by the routes of agents, `@mastra/client-js` and the helpers of `openai`, over loopback. */
+import { createTool } from "eddy/promise"
 import { ScriptedModel } from "eddy/testing"
 import OpenAI from "openai"
 import { zodResponseFormat, zodTextFormat } from "openai/helpers/zod"
@@ -6,7 +7,7 @@ import { describe, expect, it } from "vitest"
 import { z } from "zod"
 import { clientOf, isInstalled, read } from "./clientKit.js"
 import { faces } from "./facesKit.js"
-import { chunksOf, post, saying } from "./kit.js"
+import { agentWith, calling, chunksOf, post, saying, served } from "./kit.js"
 
 const { finish } = ScriptedModel
 
@@ -158,4 +159,21 @@ describe.each(faces)("structured output, served with %s", (_, serve) => {
     expect(chunks.findLast(({ type }) => type === "object")).toMatchObject({ object: ada })
     expect(chunks.at(-1)?.payload["output"]).toMatchObject({ object: ada })
   })
+})
+
+it("a value is asked for again with a decision, and is missed there too", async () => {
+  const pay = createTool({ id: "pay", requireApproval: true, execute: async () => "paid" })
+  const turns = [calling("pay"), answer, calling("pay"), wrong]
+  const { api } = await served({ helper: agentWith(turns, { tools: { pay } }) }, { clientOptions: allowed })
+  const structuredOutput = { schema }
+  const decide = async () => {
+    const path = `${api}/agents/helper`
+    const first = chunksOf(
+      await (await post(`${path}/stream`, { messages: "Pay.", structuredOutput })).text()
+    )
+    const call = { runId: first[0]?.runId, toolCallId: "c1", structuredOutput }
+    return post(`${path}/approve-tool-call-generate`, call)
+  }
+  expect(await (await decide()).json()).toMatchObject({ object: ada })
+  expect(await issuesOf(await decide())).toEqual([424, "structuredOutput"])
 })
