@@ -6,6 +6,7 @@
 export * as Agent from "./agent/Agent.js"
 export * as Processor from "./agent/processors/Processor.js"
 export type {
+  ClientTool,
   Defaults,
   Dynamic,
   DynamicState,

@@ -28,6 +28,7 @@ export {
   type Verdict
 } from "./agent/processors/Processor.js"
 export type {
+  ClientTool,
   DynamicState,
   MemoryOptions,
   MemorySettings,

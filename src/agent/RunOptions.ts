@@ -10,11 +10,13 @@ import type { Step } from "../output/FullOutput.js"
 import type { Input } from "../protocol/Conversation.js"
 import type { Message } from "../protocol/Message.js"
 import type { JsonValue, ProviderMetadata } from "../protocol/safeJson.js"
+import type { ClientTool } from "../tool/clientTools.js"
 import type * as Tool from "../tool/Tool.js"
 import type { RequestContext } from "../tool/ToolContext.js"
 import type { Processor } from "./processors/definition.js"
 import type { StructuredOutput } from "./structuredOutput.js"
 
+export type { ClientTool } from "../tool/clientTools.js"
 export type { RequestContext } from "../tool/ToolContext.js"
 
 /**
@@ -207,6 +209,11 @@ export interface MemoryOptions extends MemorySettings {
       }
   /** Whose thread it is. A thread of another resource is as good as none: `ThreadNotFound`. */
   readonly resource: string
+  /**
+   * Goes on behind the message of this id: what the thread holds behind it is deleted when the run has begun, so that an answer can
+   * be made again. A thread without it stays as it is.
+   */
+  readonly after?: string
 }
 
 /** Options of one run. What is given here wins over the agent's own. @since 0.1.0 @category models */
@@ -216,6 +223,11 @@ export interface RunOptions<
 > extends Defaults {
   /** Tools of this run beside the agent's; one of the same name takes the agent's place. */
   readonly tools?: Tools
+  /**
+   * Tools that whoever asks for the run executes, by name: the run ends with their calls, as with those of any tool without
+   * `execute`. One that has the name of another tool of the run is refused. `activeTools` leave none of them out.
+   */
+  readonly clientTools?: Readonly<Record<string, ClientTool>>
   /** Replaces the agent's instructions. */
   readonly instructions?: string
   /** Values of this request, for tools, `prepareStep` and whatever of the agent is a function. A `Map` is used as it is. */

@@ -65,6 +65,7 @@ export const defaultFields = [
 /** Options that only a run has. */
 export const runFields = [
   "tools",
+  "clientTools",
   "instructions",
   "requestContext",
   "memory",
@@ -295,7 +296,13 @@ export const lastMessagesOf = (
 
 /** Refuses a thread that nobody could name again. */
 export const checkMemory = (memory: MemoryOptions): void => {
-  refuseUnknown("`memory`", memory, ["thread", "resource", "lastMessages"])
+  refuseUnknown("`memory`", memory, ["thread", "resource", "after", "lastMessages"])
+  if (memory.after !== undefined && (typeof memory.after !== "string" || memory.after === "")) {
+    throw memoryRefused(
+      "memory.after",
+      "`memory.after` is no id of a message. Give a string, or leave it out."
+    )
+  }
   lastMessagesOf(undefined, memory)
   if (Predicate.isRecord(memory.thread)) {
     refuseUnknown("`memory.thread`", memory.thread, ["id", "title", "metadata"])

@@ -25,3 +25,6 @@ export const goingOn = legs.load
 
 /** Of runs that are to give a structured value. */
 export const structured = Effect.all([valued.load, reporting.load]).pipe(Effect.zipRight(structuring))
+
+/** Of runs whose caller has tools. */
+export const toolsOfClients = lazily(() => import("../tool/clientTools.js"))

@@ -40,7 +40,7 @@ import { follow } from "./loop/following.js"
 import { capacity, capacityUnkept, Inbox } from "./loop/inbox.js"
 import { instructionsOf } from "./loop/planning.js"
 import { nestedUsage, type Run, type RunControl, stopRunning } from "./loop/run.js"
-import { background, goingOn, processing, structured } from "./parts.js"
+import { background, goingOn, processing, structured, toolsOfClients } from "./parts.js"
 import type { Dynamic, DynamicState, MemoryOptions, RunOptions } from "./RunOptions.js"
 import { makeThread, type RunThread } from "./runThread.js"
 import type { Settings } from "./settings.js"
@@ -114,10 +114,13 @@ const threadOf = <R>(
   agent: Agent<unknown>,
   memory: MemoryOptions,
   entries: ReadonlyArray<Entry>,
+  isFirst: boolean,
   services: Context.Context<R>
 ): Effect.Effect<RunThread, InvalidConfiguration> => {
   const store = Context.getOption(services, ThreadStore)
-  if (Option.isSome(store)) return Effect.succeed(makeThread(store.value, memory, agent.memory, entries))
+  if (Option.isSome(store)) {
+    return Effect.succeed(makeThread(store.value, memory, agent.memory, entries, isFirst))
+  }
   return new InvalidConfiguration({
     field: "memory",
     message: `Agent "${agent.id}" has nowhere to keep threads. Give its container a store, for example new Eddy({ agents, storage: new InMemoryStore() }); with Effect provide ThreadStore.`
@@ -175,7 +178,8 @@ const ready = Effect.fnUntraced(function* <
   telemetry: RunTelemetry
 ) {
   type Needs = R | RunRequirements<Tools, Memory>
-  const { abortSignal, instructions, memory, replay, requestContext, runId, tools, ...changes } = options
+  const { abortSignal, clientTools, instructions, memory, replay, requestContext, runId, tools, ...changes } =
+    options
   const added: ReadonlyArray<Tool.Tool<string, Needs>> = toolsOf(tools)
   const settings = yield* checked(() => {
     refuseUnknown("A run", options, [...defaultFields, ...runFields])
@@ -197,15 +201,23 @@ const ready = Effect.fnUntraced(function* <
     instructions ?? (agent.instructions && (yield* resolve("instructions", agent.instructions, state)))
   const models = yield* resolve("model", agent.model, state)
   const own = typeof agent.tools === "function" ? yield* resolve("tools", agent.tools, state) : agent.tools
-  const { active, all, choices, first } = yield* checked(() => {
-    const known: ReadonlyMap<string, Tool.Tool<string, Needs>> = isByName(own) ? own : toolsByName(own)
-    const all = added.length === 0 ? known : new Map([...known, ...toolsByName(added)])
-    const active = settings.activeTools === undefined ? all : activeTools(all, settings.activeTools)
+  const ofClients = clientTools === undefined ? undefined : yield* toolsOfClients
+  const { active, all, choices, first, ofClient } = yield* checked(() => {
+    const agents: ReadonlyMap<string, Tool.Tool<string, Needs>> = isByName(own) ? own : toolsByName(own)
+    const known = added.length === 0 ? agents : new Map([...agents, ...toolsByName(added)])
+    const ofClient = toolsByName(ofClients?.toClientTools(clientTools, known) ?? [])
+    const all = ofClient.size === 0 ? known : new Map([...known, ...ofClient])
+    const active =
+      settings.activeTools === undefined
+        ? all
+        : new Map([...activeTools(all, settings.activeTools), ...ofClient])
     checkToolChoice(settings.toolChoice, active)
-    return { active, all, choices: modelsOf(models, settings.maxRetries), first: instructionsOf(said) }
+    const choices = modelsOf(models, settings.maxRetries)
+    return { active, all, choices, first: instructionsOf(said), ofClient }
   })
   const entries = resumption === undefined ? yield* readInput(input) : []
-  const thread = memory === undefined ? undefined : yield* threadOf(agent, memory, entries, services)
+  const isFirst = turn === undefined || turn.settled.length === 0
+  const thread = memory === undefined ? undefined : yield* threadOf(agent, memory, entries, isFirst, services)
   const resumed = resumption && resumedFrom(resumption.snapshot)
   const conversation = resumed?.input ?? (yield* conversationOf(thread, entries))
   // The thread has the outcomes of calls that were decided.
@@ -217,9 +229,7 @@ const ready = Effect.fnUntraced(function* <
     caller.depth > 0 ? undefined : Context.get(services, ToolDispatcher).open(agent.id, agent.backgroundTasks)
   const tasks = dispatcher && (yield* tasksOf(agent, dispatcher, all, settings.maxDepth, services, turn))
   const settled = turn?.settled ?? []
-  const processors = hasProcessors(settings)
-    ? (yield* processing).processorsOf(settings, settled.length === 0)
-    : undefined
+  const processors = hasProcessors(settings) ? (yield* processing).processorsOf(settings, isFirst) : undefined
   if (resumption !== undefined) yield* goingOn
   const inbox = new Inbox(replay === false ? capacityUnkept : capacity)
   const id = resumption?.runId ?? runId ?? ids.next("run")
@@ -255,7 +265,7 @@ const ready = Effect.fnUntraced(function* <
     processors,
     suspension: {
       store: Option.getOrUndefined(Context.getOption(services, RunStore)),
-      options: keptOptions(options),
+      options: keptOptions(options, definitionsOf(ofClient)),
       earlier: resumed?.earlier ?? atFirst,
       leg: undefined,
       leave: undefined

@@ -12,6 +12,8 @@ export interface RunThread {
   readonly title: string | undefined
   readonly metadata: Exclude<MemoryOptions["thread"], string>["metadata"]
   readonly lastMessages: number
+  /** The message that the run goes on behind. */
+  readonly after: string | undefined
   /** What was handed to the run, before it is brought together with what the thread holds. */
   entries: ReadonlyArray<Entry>
   /** How many of the messages that the run added are stored. */
@@ -20,9 +22,10 @@ export interface RunThread {
 
 export const makeThread = (
   store: ThreadStore["Type"],
-  { resource, thread, ...settings }: MemoryOptions,
+  { after, resource, thread, ...settings }: MemoryOptions,
   agent: MemorySettings | undefined,
-  entries: ReadonlyArray<Entry>
+  entries: ReadonlyArray<Entry>,
+  isFirst: boolean
 ): RunThread => {
   const { id, metadata, title } = typeof thread === "string" ? { id: thread } : { ...thread }
   return {
@@ -32,6 +35,8 @@ export const makeThread = (
     title,
     metadata,
     lastMessages: lastMessagesOf(agent, settings),
+    // What the turn before has said is not to go.
+    after: isFirst ? after : undefined,
     entries,
     stored: 0
   }

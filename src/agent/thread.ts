@@ -1,6 +1,7 @@
 /** The thread of a run: what it recalls before the first model call, and what it stores as it goes. */
 import * as Effect from "effect/Effect"
-import { partId, settled } from "../protocol/Conversation.js"
+import { type Entry, partId, settled } from "../protocol/Conversation.js"
+import { answeredCalls } from "../protocol/conversationPairs.js"
 import type { Message } from "../protocol/Message.js"
 import type { ThreadMessage } from "../storage/ThreadStore.js"
 import type { Run } from "./loop/run.js"
@@ -35,24 +36,44 @@ const withOutcomes = (message: Message, before: Message): Message => {
 }
 
 /**
+ * What is new in what was handed over. A client that answers a call tells other outcomes of the same answer again, and messages
+ * without an id look new: an outcome of a call that has one is not.
+ */
+const unknown = (entries: ReadonlyArray<Entry>, recalled: ReadonlyArray<ThreadMessage>) => {
+  const known = new Map(recalled.map(message => [message.id, message]))
+  const calls = answeredCalls(recalled.map(({ message }) => message))
+  return {
+    known,
+    said: entries.flatMap(({ id, message }) => {
+      const before = known.get(id ?? "")?.message
+      if (message.role === "system" || isKnown(message, before)) return []
+      if (before !== undefined) return [{ id, message }]
+      if (message.role === "assistant")
+        for (const [call, isAnswered] of answeredCalls([message])) calls.set(call, isAnswered)
+      if (message.role !== "tool") return [{ id, message }]
+      const content = message.content.filter(part => calls.get(part.toolCallId) !== true)
+      for (const { toolCallId } of content) if (calls.has(toolCallId)) calls.set(toolCallId, true)
+      return content.length === 0 ? [] : [{ id, message: { ...message, content } }]
+    })
+  }
+}
+
+/**
  * Opens the thread, stores what was handed to the run, and gives the conversation that the model is told. System messages
  * are for this run only: they come first, and are not stored.
  */
 export const openThread = Effect.fnUntraced(function* <R>(run: Run<R>, thread: RunThread) {
-  const { entries, lastMessages, metadata, resourceId, store, title } = thread
+  const { after, entries, lastMessages, metadata, resourceId, store, title } = thread
   const { id } = yield* store.open({
     id: thread.id,
     resourceId,
     ...(title === undefined ? {} : { title }),
     ...(metadata === undefined ? {} : { metadata })
   })
+  if (after !== undefined) yield* store.deleteAfter(id, after)
   const recalled = lastMessages === 0 ? [] : yield* store.messages(id, { last: lastMessages })
   const system = entries.flatMap(({ message }) => (message.role === "system" ? [message] : []))
-  const known = new Map(recalled.map(message => [message.id, message]))
-  const said = entries.filter(
-    ({ id: messageId, message }) =>
-      message.role !== "system" && !isKnown(message, known.get(messageId ?? "")?.message)
-  )
+  const { known, said } = unknown(entries, recalled)
   const stored =
     said.length === 0
       ? []

@@ -20,10 +20,18 @@ import type { ThreadStore } from "../storage/ThreadStore.js"
 export interface HostRunOptions
   extends Pick<
     RunOptions,
-    "instructions" | "maxSteps" | "activeTools" | "toolChoice" | "modelSettings" | "providerOptions"
+    | "instructions"
+    | "maxSteps"
+    | "activeTools"
+    | "toolChoice"
+    | "modelSettings"
+    | "providerOptions"
+    | "structuredOutput"
+    | "clientTools"
   > {
   readonly runId?: string
-  readonly memory?: { readonly thread: string; readonly resource: string }
+  /** `after`: the message that the run goes on behind. */
+  readonly memory?: { readonly thread: string; readonly resource: string; readonly after?: string }
   readonly requestContext?: Readonly<Record<string, unknown>>
   /** Milliseconds of `maxIdle`, when it is no boolean. */
   readonly untilIdle?: boolean | { readonly maxIdle: number }

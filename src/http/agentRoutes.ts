@@ -4,6 +4,7 @@ import * as Option from "effect/Option"
 import type * as Stream from "effect/Stream"
 import type { Chunk } from "../protocol/Chunk.js"
 import { IdGenerator } from "../protocol/Id.js"
+import { isRecord } from "../protocol/safeJson.js"
 import { type Asked, agentOf, type Handler, isOwn } from "./asked.js"
 import { chunks } from "./dialect.js"
 import { collect } from "./full.js"
@@ -68,10 +69,21 @@ export const begin = Effect.fnUntraced(function* (
   })
 })
 
+/**
+ * Whether the client sends what its tools have given, with the options of the run that called them: its id is that of the run
+ * before.
+ */
+const goesOn = ({ body: { messages }, resource, runs }: Asked, { runId }: RequestedOptions): boolean => {
+  const last: unknown = Array.isArray(messages) ? messages.at(-1) : messages
+  return runId !== undefined && isRecord(last) && last["role"] === "tool" && runs.owns(runId, resource)
+}
+
 const started = Effect.fnUntraced(function* (asked: Asked, isUntilIdle: boolean) {
   const agent = yield* agentOf(asked)
-  const options = yield* readOptions(asked, ["messages"], isUntilIdle)
+  const given = yield* readOptions(asked, ["messages"], isUntilIdle)
   const input = yield* readMessages(asked)
+  const { runId: _, ...others } = given
+  const options = goesOn(asked, given) ? others : given
   return yield* begin(asked, agent, options, given => agent.stream(input, given), false)
 })
 
@@ -87,6 +99,10 @@ export const stream: Handler = streaming(false)
 
 export const streamUntilIdle: Handler = streaming(true)
 
+/** Whether an answer without a valid value is none: the client has asked for one, and for nothing in its place. */
+const isValueNeeded = ({ body: { structuredOutput } }: Asked): boolean =>
+  isRecord(structuredOutput) && (structuredOutput["errorStrategy"] ?? "strict") === "strict"
+
 export const generate: Handler = asked =>
   Effect.gen(function* () {
     const { untilIdle } = asked.body
@@ -94,7 +110,7 @@ export const generate: Handler = asked =>
       return yield* invalidBody("untilIdle", "is for streams: generate is one turn")
     }
     yield* asked.openStreams.enter(asked.principal)
-    return json(yield* collect(yield* started(asked, false)))
+    return json(yield* collect(yield* started(asked, false), isValueNeeded(asked)))
   })
 
 /** Whether the call is the sender's to decide about: a task of its own, or a run. */
@@ -168,7 +184,10 @@ const deciding =
 const decidingWhole =
   (approved: boolean): Handler =>
   asked =>
-    Effect.map(Effect.flatMap(decided(asked, approved), collect), body => json(body))
+    Effect.map(
+      Effect.flatMap(decided(asked, approved), reading => collect(reading, isValueNeeded(asked))),
+      body => json(body)
+    )
 
 export const approve: Handler = deciding(true)
 

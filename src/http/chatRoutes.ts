@@ -9,7 +9,7 @@ import * as UiRequest from "./mapping/UiRequest.js"
 import { type Answer, answer, goOn, wellFormed } from "./protocols.js"
 import { Refusal } from "./refusal.js"
 import { runStream } from "./responses.js"
-import { readOptions } from "./runRequests.js"
+import { type RequestedOptions, readOptions } from "./runRequests.js"
 
 /** What the log holds is masked already. */
 const dialectOf = (options: UiMessageStream.Options) =>
@@ -24,11 +24,19 @@ const answersOf = ({ decisions, resumption }: UiRequest.UiRequest): ReadonlyArra
   ...(resumption === undefined ? [] : [{ ...resumption, approved: undefined }])
 ]
 
+/** In the thread, too, an answer that is made again takes the place of what came before it. */
+const behind = ({ memory, ...options }: RequestedOptions, after: string | undefined): RequestedOptions => {
+  if (memory === undefined) return options
+  return { ...options, memory: { ...memory, ...(after === undefined ? {} : { after }) } }
+}
+
 export const post: Handler = asked =>
   Effect.gen(function* () {
     const agent = yield* agentOf(asked)
-    const options = yield* readOptions(asked, ["id", "messages", "trigger", "messageId", "resume"], false)
+    const fields = ["id", "messages", "trigger", "messageId", "resume"]
+    const given = yield* readOptions(asked, fields, false, "tools")
     const request = yield* wellFormed(UiRequest.read(asked.body))
+    const options = behind(given, request.after)
     const { chatId, continues, messages, newMessages } = request
     yield* asked.openStreams.enter(asked.principal)
     const conversation =

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import type { FullOutput } from "../output/FullOutput.js"
 import * as RunFold from "../output/RunFold.js"
 import type { Chunk } from "../protocol/Chunk.js"
+import { partId } from "../protocol/Conversation.js"
 import { stringify } from "../protocol/safeJson.js"
 import { Refusal } from "./refusal.js"
 import type { LogReader } from "./replayLog.js"
@@ -30,8 +31,14 @@ const suspendPayload = (chunks: ReadonlyArray<Chunk>) => {
 /** The whole of a run. Calls and results are chunks, as in a stream. */
 const toBody = (full: FullOutput, suspensions: ReadonlyArray<Chunk>) => {
   const { messageId, status, steps, ...rest } = full
+  // With the ids that they have in the thread: who sends them back with results of its own tools says nothing twice.
+  const messages = full.response.messages.map((message, index) => ({
+    id: partId(messageId, index),
+    ...message
+  }))
   return {
     ...rest,
+    response: { ...full.response, messages },
     ...(full.reasoning === undefined ? {} : { reasoningText: full.reasoning }),
     steps: steps.map(step => ({
       ...step,
@@ -41,7 +48,7 @@ const toBody = (full: FullOutput, suspensions: ReadonlyArray<Chunk>) => {
     request: {},
     messageId,
     status,
-    messages: full.response.messages,
+    messages,
     ...suspendPayload(suspensions)
   }
 }
@@ -54,8 +61,11 @@ export const news = (reader: LogReader): Effect.Effect<void> =>
     return Effect.sync(forget)
   })
 
-/** Reads the first run of a reading to its end. A run that failed is a refusal. */
-export const collect = Effect.fnUntraced(function* ({ reader, run }: Reading) {
+/**
+ * Reads the first run of a reading to its end. A run that failed is a refusal, and so is one without the value that its client
+ * asks for.
+ */
+export const collect = Effect.fnUntraced(function* ({ reader, run }: Reading, isValueNeeded = false) {
   let fold = RunFold.make(run.id)
   const suspensions: Array<Chunk> = []
   for (;;) {
@@ -63,7 +73,7 @@ export const collect = Effect.fnUntraced(function* ({ reader, run }: Reading) {
       if (chunk.type === "start") fold = RunFold.make(chunk.runId)
       fold.push(chunk)
       suspensions.push(...isSuspension(chunk))
-      if (chunk.type === "finish") return yield* finished(fold.snapshot(), suspensions)
+      if (chunk.type === "finish") return yield* finished(fold.snapshot(), suspensions, isValueNeeded)
     }
     if (reader.isTooLate || (reader.isDone && reader.end?._tag === "Told")) {
       return yield* new Refusal({ status: 424, message: "The run ended before it had finished." })
@@ -76,13 +86,24 @@ export const collect = Effect.fnUntraced(function* ({ reader, run }: Reading) {
   }
 })
 
-const finished = (full: FullOutput, suspensions: ReadonlyArray<Chunk>) => {
+/** Where the value is missing: the text may be in the middle of a sentence, or of JSON. */
+const noValue = ({ message }: Error): Refusal =>
+  new Refusal({
+    status: 424,
+    message: "The answer has no valid value.",
+    issues: [{ field: "structuredOutput", message }]
+  })
+
+const finished = (full: FullOutput, suspensions: ReadonlyArray<Chunk>, isValueNeeded: boolean) => {
   switch (full.status) {
     case "failed":
       // No 5xx, which clients repeat: the tools of this run have done what they did.
       return new Refusal({ status: 424, message: full.error?.message ?? "The run failed." })
     case "aborted":
       return new Refusal({ status: 409, message: "The run was stopped." })
+    case "success":
+      if (isValueNeeded && full.objectError !== undefined) return noValue(full.objectError)
+      return Effect.succeed(toBody(full, suspensions))
     default:
       return Effect.succeed(toBody(full, suspensions))
   }

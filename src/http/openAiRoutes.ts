@@ -6,6 +6,8 @@ import type * as Either from "effect/Either"
 import type { Chunk } from "../protocol/Chunk.js"
 import { messageOf, stringify } from "../protocol/safeJson.js"
 import type { Asked, Handler } from "./asked.js"
+import { formatOf } from "./clientSchema.js"
+import { toolsOf } from "./clientTools.js"
 import { type Dialect, mapped } from "./dialect.js"
 import { news } from "./full.js"
 import { findAgent, type HostAgent } from "./Host.js"
@@ -28,12 +30,15 @@ interface Options {
   readonly model: string
   readonly created: number
   readonly includeUsage: boolean
+  readonly clientTools: ReadonlyArray<string>
   readonly errorText: (error: unknown) => string
 }
 
 /** One of the two protocols. */
 interface Protocol {
   readonly read: (body: unknown) => Either.Either<Request, InvalidRequest>
+  /** Where a request says how the answer is to look. */
+  readonly formatField: string
   readonly dialect: (options: Options) => Dialect
   readonly collect: (options: Options) => Collector
 }
@@ -86,10 +91,10 @@ const wholeOf = Effect.fnUntraced(function* ({ reader }: Reading, { end, push }:
 /** Options of the request that the host allows its clients. */
 const allowedOf = Effect.fnUntraced(function* (
   asked: Asked,
-  { instructions, settings, toolChoice, tools }: Request
+  formatField: string,
+  { format, instructions, settings, toolChoice, tools }: Request
 ) {
   const { clientOptions } = asked.settings
-  if (tools.length > 0) return yield* invalidBody("tools", "of clients are not executed here")
   const [setting] = Object.keys(settings)
   if (setting !== undefined && !clientOptions.has("modelSettings")) {
     return yield* invalidBody(setting, "may not be set by clients")
@@ -100,13 +105,15 @@ const allowedOf = Effect.fnUntraced(function* (
   }
   return {
     ...(yield* instructionsOf(asked, instructions)),
+    ...(yield* toolsOf(asked, tools, "tools")),
+    ...(yield* formatOf(asked, format, formatField)),
     ...(setting === undefined ? {} : { modelSettings: settings }),
     ...(isChoice ? { toolChoice } : {})
   }
 })
 
 const answering =
-  ({ collect, dialect, read }: Protocol): Handler =>
+  ({ collect, dialect, formatField, read }: Protocol): Handler =>
   asked =>
     orRefused(
       asked,
@@ -115,11 +122,12 @@ const answering =
         const { agentId, includeUsage, isStream, messages } = request
         const agent = findAgent(asked.host, agentId)
         if (agent === undefined) return failed(modelNotFound(agentId))
-        const allowed = yield* allowedOf(asked, request)
+        const allowed = yield* allowedOf(asked, formatField, request)
         const options = { ...(yield* readOptions({ ...asked, body: {} }, [], false)), ...allowed }
         yield* asked.openStreams.enter(asked.principal)
         const created = Math.floor((yield* Clock.currentTimeMillis) / 1000)
-        const told = { model: agentId, created, includeUsage, errorText: messageOf }
+        const clientTools = request.tools.map(({ name }) => name)
+        const told = { model: agentId, created, includeUsage, clientTools, errorText: messageOf }
         const reading = yield* answer(asked, agent, options, messages)
         if (isStream) return yield* runStream(reading, dialect(told), asked.settings)
         const whole = yield* wholeOf(reading, collect(told))
@@ -129,12 +137,14 @@ const answering =
 
 export const chat: Handler = answering({
   read: OpenAiChatRequest.read,
+  formatField: "response_format",
   dialect: options => mapped({ isDoneTold: true, mapper: () => OpenAiChat.make(options) }),
   collect: OpenAiChat.collect
 })
 
 export const responses: Handler = answering({
   read: OpenAiResponsesRequest.read,
+  formatField: "text.format",
   dialect: options =>
     mapped({
       isDoneTold: false,

@@ -4,6 +4,7 @@ import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"
 import type { Chunk } from "../protocol/Chunk.js"
 import type { Input } from "../protocol/Conversation.js"
+import { InvalidConfiguration } from "../protocol/Errors.js"
 import { begin, checkCall } from "./agentRoutes.js"
 import type { Asked } from "./asked.js"
 import { checkFiles } from "./files.js"
@@ -24,6 +25,15 @@ export const wellFormed = <A>(read: Either.Either<A, InvalidRequest>): Effect.Ef
 /** A response of these clients is whole: it ends when its tasks are answered, unless the request says otherwise. */
 const untilIdle = (options: RequestedOptions): RequestedOptions => ({ untilIdle: true, ...options })
 
+/** What a run says of the tools of its client, in the word that all of these protocols have for them. */
+const inTheirWords = (error: unknown): unknown =>
+  error instanceof InvalidConfiguration && /^clientTools\b/.test(error.field)
+    ? invalidBody(
+        error.field.replace(/^clientTools/, "tools"),
+        error.message.replaceAll("clientTools", "tools")
+      )
+    : error
+
 /** Begins a run of the messages. Files in any of `all` are checked: the run, or its next one, is going to be told them. */
 export const answer = Effect.fnUntraced(function* (
   asked: Asked,
@@ -39,10 +49,11 @@ export const answer = Effect.fnUntraced(function* (
     asked,
     agent,
     untilIdle(options),
-    given => agent.stream(messages, given),
+    // Of a value that grows they carry the text, which it is read from.
+    given => Stream.filter(agent.stream(messages, given), ({ type }) => type !== "object"),
     false,
     conversation
-  )
+  ).pipe(Effect.mapError(inTheirWords))
 })
 
 /** What somebody has answered to a call that waits. */
@@ -79,7 +90,9 @@ export const goOn = Effect.fnUntraced(function* (
   }
   const all = (given: HostRunOptions) =>
     legs.map(leg => leg(given)).reduce((before, next) => Stream.concat(before, next), Stream.empty)
-  return yield* begin(asked, agent, untilIdle(options), all, true, conversation)
+  return yield* begin(asked, agent, untilIdle(options), all, true, conversation).pipe(
+    Effect.mapError(inTheirWords)
+  )
 })
 
 /** Instructions of a client are the host's to allow. */

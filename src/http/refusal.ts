@@ -30,7 +30,7 @@ export const invalidQuery = (field: string, message: string): Refusal =>
 
 /** A wrong option that a client may set is the client's mistake: the agent itself was checked when it was made. */
 const isClientOption = (field: string): boolean =>
-  clientOptions.some(option => field === option || field.startsWith(`${option}.`))
+  [...clientOptions, "clientTools"].some(option => field === option || field.startsWith(`${option}.`))
 
 /**
  * What a run, a task or a store failed with before anything was answered. A model that fails is no 5xx: clients repeat those,

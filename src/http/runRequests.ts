@@ -3,6 +3,8 @@ import * as Effect from "effect/Effect"
 import type { Input } from "../protocol/Conversation.js"
 import { isRecord } from "../protocol/safeJson.js"
 import type { Asked } from "./asked.js"
+import { readStructured } from "./clientSchema.js"
+import { readTools } from "./clientTools.js"
 import { checkFiles } from "./files.js"
 import type { HostRunOptions } from "./Host.js"
 import * as Read from "./reading.js"
@@ -55,26 +57,32 @@ const readUntilIdle = Effect.fnUntraced(function* (fields: Read.Fields, isAlways
   return untilIdle === false && !isAlways ? false : { maxIdle: maxIdleMs }
 })
 
-/** Options of the run itself. Their own checks are the agent's: what is wrong with them it says itself. */
+/** Options that are handed on as they are. Their own checks are the agent's: what is wrong with them it says itself. */
+const plainOptions = clientOptions.filter(option => option !== "structuredOutput" && option !== "tools")
+
 const readAllowed = (fields: Read.Fields): Partial<RequestedOptions> =>
   Object.fromEntries(
-    clientOptions.flatMap(option => (fields[option] === undefined ? [] : [[option, fields[option]]]))
+    plainOptions.flatMap(option => (fields[option] === undefined ? [] : [[option, fields[option]]]))
   )
 
-/** The options of a run. `more` are fields that its route reads itself. */
+/** The options of a run. `more` are fields that its route reads itself, `tools` is the one that holds tools of the client. */
 export const readOptions = Effect.fnUntraced(function* (
   asked: Asked,
   more: ReadonlyArray<string>,
-  isUntilIdle: boolean
+  isUntilIdle: boolean,
+  tools = "clientTools"
 ) {
   const { body, settings } = asked
-  yield* Read.refuseFields(body, [...more, ...runFields, ...settings.clientOptions])
+  const allowed = Array.from(settings.clientOptions, option => (option === "tools" ? tools : option))
+  yield* Read.refuseFields(body, [...more, ...runFields, ...allowed])
   const runId = yield* Read.maybeId(body, "runId")
   const memory = yield* readMemory(asked, body)
   const requestContext = yield* readContext(asked, body)
   const untilIdle = yield* readUntilIdle(body, isUntilIdle)
   const options: RequestedOptions = {
     ...readAllowed(body),
+    ...(yield* readStructured(asked, body)),
+    ...(yield* readTools(asked, body, tools)),
     ...(runId === undefined ? {} : { runId }),
     ...(memory === undefined ? {} : { memory }),
     ...(untilIdle === undefined ? {} : { untilIdle }),

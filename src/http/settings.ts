@@ -25,7 +25,7 @@ export interface Credentials {
 /** What becomes of a run whose last reader has left. @since 0.1.0 @category models */
 export type OnDisconnect = "abort" | "continue" | { readonly grace: Duration.DurationInput }
 
-/** Options of a run that clients may be allowed to set. @since 0.1.0 @category models */
+/** Options of a run that clients may be allowed to set. `tools`: those that they execute themselves. @since 0.1.0 @category models */
 export type ClientOption =
   | "instructions"
   | "maxSteps"
@@ -33,6 +33,8 @@ export type ClientOption =
   | "toolChoice"
   | "modelSettings"
   | "providerOptions"
+  | "structuredOutput"
+  | "tools"
 
 /** Every option that may be allowed. */
 export const clientOptions: ReadonlyArray<ClientOption> = [
@@ -41,7 +43,9 @@ export const clientOptions: ReadonlyArray<ClientOption> = [
   "activeTools",
   "toolChoice",
   "modelSettings",
-  "providerOptions"
+  "providerOptions",
+  "structuredOutput",
+  "tools"
 ]
 
 /**

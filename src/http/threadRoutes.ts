@@ -1,6 +1,7 @@
 /** Threads and their messages. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import { answeredCalls } from "../protocol/conversationPairs.js"
 import { toUiParts } from "../protocol/conversationUiParts.js"
 import { IdGenerator } from "../protocol/Id.js"
 import type { Message } from "../protocol/Message.js"
@@ -104,16 +105,25 @@ const partsOf = (group: ReadonlyArray<ThreadMessage>) => {
   return toUiParts(group.map(({ message }) => message))
 }
 
+/** Whether a message tells outcomes of calls of these. A client's tools are answered in the run behind that of their calls. */
+const goesOn = ({ message }: ThreadMessage, group: ReadonlyArray<ThreadMessage>): boolean => {
+  if (message.role !== "tool") return false
+  const calls = answeredCalls(group.map(entry => entry.message))
+  return message.content.some(part => calls.get(part.toolCallId) === false)
+}
+
 /** Messages as user interfaces show them: what answers to one message of the user in the same run is one. */
 const grouped = (messages: ReadonlyArray<ThreadMessage>): ReadonlyArray<ReadonlyArray<ThreadMessage>> => {
   const groups: Array<Array<ThreadMessage>> = []
   for (const message of messages) {
-    const last = groups.at(-1)?.at(-1)
+    const group = groups.at(-1) ?? []
+    const last = group.at(-1)
     const isAnswer = (other: ThreadMessage): boolean =>
       other.message.role === "assistant" || other.message.role === "tool"
     if (message.message.role === "system") continue
-    if (last !== undefined && isAnswer(message) && isAnswer(last) && last.runId === message.runId) {
-      groups.at(-1)?.push(message)
+    const isSameRun = last?.runId === message.runId || goesOn(message, group)
+    if (last !== undefined && isAnswer(message) && isAnswer(last) && isSameRun) {
+      group.push(message)
     } else {
       groups.push([message])
     }

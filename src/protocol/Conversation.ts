@@ -164,6 +164,22 @@ interface UIToolInput extends WithMetadata {
   readonly resultProviderMetadata?: OptionsInput | undefined
 }
 
+/** Parts that version 4 of the AI SDK has in other words; `source` is for the eye. @since 0.1.0 @category models */
+export type OlderUIPart =
+  | {
+      readonly type: "tool-invocation"
+      readonly toolInvocation: {
+        readonly state: string
+        readonly toolCallId: string
+        readonly toolName: string
+        readonly args?: unknown
+        readonly result?: unknown
+      }
+    }
+  | { readonly type: "reasoning"; readonly reasoning: string; readonly details: ReadonlyArray<unknown> }
+  | { readonly type: "file"; readonly mimeType: string; readonly data: string }
+  | { readonly type: "source" }
+
 /** A part of a {@link UIMessageInput}. `source-*` and `data-*` are for the eye and left out. @since 0.1.0 @category models */
 export type UIPartInput =
   | ({ readonly type: "text" | "reasoning"; readonly text: string } & WithMetadata)
@@ -176,6 +192,7 @@ export type UIPartInput =
     } & WithMetadata)
   | (UIToolInput & { readonly type: `tool-${string}` })
   | (UIToolInput & { readonly type: "dynamic-tool"; readonly toolName: string })
+  | OlderUIPart
   | { readonly type: "step-start" | "reasoning-file" | "custom" | `source-${string}` | `data-${string}` }
 
 /** A `UIMessage` of the AI SDK (version 5 on), as `useChat` sends it. @since 0.1.0 @category models */

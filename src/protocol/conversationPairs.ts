@@ -24,6 +24,19 @@ export const outcomes = (messages: ReadonlyArray<Message>): ReadonlyMap<ToolCall
   return found
 }
 
+/** Ids of calls, and whether the last call of that id has its outcome. */
+export const answeredCalls = (messages: ReadonlyArray<Message>): Map<string, boolean> => {
+  const calls = new Map<string, boolean>()
+  for (const message of messages) {
+    if (message.role !== "assistant" && message.role !== "tool") continue
+    for (const part of message.content) {
+      if (part.type === "tool-call") calls.set(part.toolCallId, false)
+      else if (part.type === "tool-result" && calls.has(part.toolCallId)) calls.set(part.toolCallId, true)
+    }
+  }
+  return calls
+}
+
 interface Pairs {
   readonly results: ReadonlyMap<ToolCallPart, ToolResultPart>
   readonly calls: ReadonlyMap<ToolResultPart, ToolCallPart>

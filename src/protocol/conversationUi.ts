@@ -3,6 +3,7 @@ import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import { FileData, filePart, mediaTypeOf } from "./conversationFile.js"
 import { bareOutput, deniedOutput } from "./conversationModel.js"
+import { ofToday } from "./conversationOlder.js"
 import { loose, Options, parser, Text, textPart, withOptions } from "./conversationShape.js"
 import type { InvalidMessage } from "./Errors.js"
 import * as Json from "./Json.js"
@@ -180,4 +181,5 @@ const parse = parser(UiMessage)
 export const fromUiMessage = (
   value: unknown,
   at: ReadonlyArray<number>
-): Either.Either<ReadonlyArray<Message.Message>, InvalidMessage> => Either.map(parse(value, at), convert)
+): Either.Either<ReadonlyArray<Message.Message>, InvalidMessage> =>
+  Either.map(parse(ofToday(value), at), convert)

@@ -39,7 +39,7 @@ export interface Thread {
   readonly title?: string
   readonly metadata?: Metadata
   readonly createdAt: Date
-  /** When it was opened, updated or appended to, or an outcome in it was replaced, last. */
+  /** When it was opened, updated, appended to or cut, or an outcome in it was replaced, last. */
   readonly updatedAt: Date
 }
 
@@ -153,6 +153,11 @@ export class ThreadStore extends Context.Tag("eddy/ThreadStore")<
       part: ToolResultPart,
       accepts?: (present: ToolResultPart, runId: string | undefined) => boolean
     ) => Effect.Effect<boolean, StorageError>
+    /**
+     * Deletes the messages that stand behind this one, so that what is said next follows it. Whether the thread has this one; when
+     * it has not, nothing changes.
+     */
+    readonly deleteAfter: (threadId: string, messageId: string) => Effect.Effect<boolean, StorageError>
     /** What is worked towards in the thread. None, too, where the driver keeps no objectives. */
     readonly objective: (
       thread: OwnedThread
@@ -298,6 +303,11 @@ export const make = (driver: Encoded): Context.Tag.Service<ThreadStore> => ({
       operation,
       message: `The outcome of call "${callId}" could not be replaced in thread "${threadId}": its message changed each time, or the database does not keep what it is given.`
     })
+  }),
+  deleteAfter: Effect.fnUntraced(function* (threadId, messageId) {
+    const now = yield* Clock.currentTimeMillis
+    const asked = driver.deleteAfter(wellFormed(threadId), wellFormed(messageId), now)
+    return yield* ask("ThreadStore.deleteAfter", asked)
   })
 })
 

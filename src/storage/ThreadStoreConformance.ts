@@ -11,6 +11,7 @@
  */
 
 import { contentCases } from "./conformance/contentCases.js"
+import { cutCases } from "./conformance/cutCases.js"
 import * as Conformance from "./conformance/kit.js"
 import { messageCases } from "./conformance/messageCases.js"
 import * as Objectives from "./conformance/objectiveCases.js"
@@ -33,7 +34,13 @@ export const NotConforming = Conformance.NotConforming
 export type NotConforming = Conformance.NotConforming
 
 /** Everything that a store must do. The cases may run in any order, also at the same time. @since 0.1.0 @category cases */
-export const cases: ReadonlyArray<Case> = [...threadCases, ...messageCases, ...contentCases, ...outcomeCases]
+export const cases: ReadonlyArray<Case> = [
+  ...threadCases,
+  ...messageCases,
+  ...contentCases,
+  ...outcomeCases,
+  ...cutCases
+]
 
 /** What a store must do beside that whose driver keeps objectives: see `ThreadStore.Encoded`. @since 0.1.0 @category cases */
 export const objectiveCases: ReadonlyArray<Case> = Objectives.objectiveCases

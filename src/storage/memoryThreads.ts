@@ -99,6 +99,15 @@ export const make = (): Encoded => {
         change(stored, { updatedAt: now })
         return true
       }),
+    deleteAfter: (threadId, id, now) =>
+      Effect.sync(() => {
+        const stored = threads.get(threadId)
+        const index = stored?.indexes.get(id)
+        if (stored === undefined || index === undefined) return false
+        for (const gone of stored.messages.splice(index + 1)) stored.indexes.delete(gone.id)
+        change(stored, { updatedAt: now })
+        return true
+      }),
     objectives: {
       get: (threadId, resourceId) =>
         Effect.sync(() =>

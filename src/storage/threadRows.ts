@@ -74,7 +74,7 @@ export interface Encoded {
   readonly get: (id: string) => Effect.Effect<Option.Option<ThreadRow>, unknown>
   /**
    * A page of the threads of a resource, or of all, and how many there are in all. The one that was opened, updated,
-   * appended to or whose message was replaced last comes first: in the order of these operations, whatever their times say.
+   * appended to, cut or whose message was replaced last comes first: in the order of these operations, whatever their times say.
    */
   readonly list: (page: {
     readonly resourceId: string | undefined
@@ -130,6 +130,11 @@ export interface Encoded {
     content: string,
     now: number
   ) => Effect.Effect<boolean, unknown>
+  /**
+   * Removes the messages of a thread whose `sequence` is above that of the message of this id; `now` becomes the thread's
+   * `updatedAt` then. Whether there is such a message; when there is none nothing changes.
+   */
+  readonly deleteAfter: (threadId: string, id: string, now: number) => Effect.Effect<boolean, unknown>
   /**
    * The objectives of threads. A driver without them does everything else; a thread has no objective then, and whoever sets one
    * fails. `ThreadStoreConformance.objectiveCases` say whether they do what is told here.

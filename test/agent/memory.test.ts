@@ -714,6 +714,59 @@ describe("a client that sends again what the thread has", () => {
   )
 })
 
+describe("a run that goes on behind a message", () => {
+  const again = (after: string, input: Conversation.Input, answer: string) =>
+    Effect.gen(function* () {
+      const model = ScriptedModel.make([reply(answer)])
+      yield* Agent.generate(agentOf(model), input, { memory: { ...memory, after } })
+      return model.requests[0]?.messages ?? []
+    })
+
+  it.effect("takes the place of what stood there, and what it is handed stands once", () =>
+    Effect.gen(function* () {
+      yield* say([uiUser("m1", "one")], "first")
+      yield* say([uiUser("m2", "two")], "wrong")
+      yield* say("three", "wrong too")
+      expect(yield* again("m2", [uiUser("m2", "two")], "right")).toStrictEqual([
+        user("one"),
+        assistant("first"),
+        user("two")
+      ])
+      expect(yield* messagesOf()).toStrictEqual([
+        user("one"),
+        assistant("first"),
+        user("two"),
+        assistant("right")
+      ])
+      expect((yield* stored()).map(({ sequence }) => sequence)).toStrictEqual([1, 2, 3, 4])
+    }).pipe(Effect.provide(layerMemory))
+  )
+
+  it.effect("changes nothing where there is no such message, or the run does not begin", () =>
+    Effect.gen(function* () {
+      yield* say([uiUser("m1", "one")], "first")
+      const refused = Agent.generate(agentOf(ScriptedModel.make([])), "two", {
+        memory: { ...memory, after: "m1" },
+        maxSteps: 0
+      })
+      expect(yield* Effect.flip(refused)).toMatchObject({ field: "maxSteps" })
+      yield* again("m9", "two", "second")
+      expect(yield* messagesOf()).toStrictEqual([
+        user("one"),
+        assistant("first"),
+        user("two"),
+        assistant("second")
+      ])
+      const foreign = { thread: "t1", resource: "other", after: "m1" }
+      const notFound = Agent.generate(agentOf(ScriptedModel.make([])), "mine", { memory: foreign })
+      expect(yield* Effect.flip(notFound)).toMatchObject({ _tag: "ThreadNotFound" })
+      expect(yield* messagesOf()).toHaveLength(4)
+      const wrong = Agent.generate(agentOf(ScriptedModel.make([])), "x", { memory: { ...memory, after: "" } })
+      expect(yield* Effect.flip(wrong)).toMatchObject({ field: "memory.after" })
+    }).pipe(Effect.provide(layerMemory))
+  )
+})
+
 describe("calls that the client executes", () => {
   /** The step emits c1 and c2, and ends. */
   const leave = (...more: ReadonlyArray<ModelPart.ModelPart>) =>
@@ -784,6 +837,29 @@ describe("calls that the client executes", () => {
       const next = yield* nextPrompt()
       expect(rolesOf(next)).toStrictEqual(["user", "assistant", "tool", "assistant", "user"])
       expect(outputsOf(next)).toStrictEqual(bothOutputs)
+    }).pipe(Effect.provide(layerMemory))
+  )
+
+  it.effect("an outcome that the thread has is not stored again, though it has no id", () =>
+    Effect.gen(function* () {
+      yield* leave(toolCall("c3", "echo", { n: 3 }))
+      const told = (toolCallId: string, value: string) => ({
+        type: "tool-result" as const,
+        toolCallId,
+        output: { type: "text", value }
+      })
+      const content = [told("c1", "a"), told("c2", "b"), told("c3", "another")]
+      const prompt = yield* go({ role: "tool", content })
+      expect(outputsOf(prompt)).toStrictEqual([
+        ["c3", "echo", { type: "json", value: { n: 3 } }],
+        ["c1", "pick", { type: "text", value: "a" }],
+        ["c2", "pick", { type: "text", value: "b" }]
+      ])
+      expect(outputsOf(yield* messagesOf()).map(([id]) => id)).toStrictEqual(["c3", "c1", "c2"])
+      // All of it again: nothing is new, and the model answers to what there is.
+      const again = yield* go({ role: "tool", content })
+      expect(outputsOf(again)).toStrictEqual(outputsOf(prompt))
+      expect(outputsOf(yield* messagesOf())).toHaveLength(3)
     }).pipe(Effect.provide(layerMemory))
   )
 

@@ -55,7 +55,9 @@ export const counting = () => {
       }),
     findTool: (id, callId, before) => Effect.zipRight(note("findTool"), driver.findTool(id, callId, before)),
     replace: (id, messageId, expected, content, now) =>
-      Effect.zipRight(note("replace"), driver.replace(id, messageId, expected, content, now))
+      Effect.zipRight(note("replace"), driver.replace(id, messageId, expected, content, now)),
+    deleteAfter: (id, messageId, now) =>
+      Effect.zipRight(note("deleteAfter"), driver.deleteAfter(id, messageId, now))
   }
   const note = (operation: Operation) => Effect.sync(() => void calls.push(operation))
   const forget = (): void => {

@@ -244,6 +244,64 @@ describe("AG-UI", () => {
     expect(await ask({ tools: [{ name: "mine", description: "", parameters: {} }] })).toBe(400)
     expect(await ask({ forwardedProps: { requestContext: { tenant: "eve" } } })).toBe(400)
   })
+
+  const page = { description: "The page that the user sees", value: "/tides/oban" }
+
+  it("tells the model of the client's surroundings, and tools of its state, where the host allows it", async () => {
+    const states: Array<unknown> = []
+    const look = createTool({
+      id: "look",
+      execute: async (_, { requestContext }) => {
+        states.push(requestContext.get("state"), requestContext.get("tenant"))
+        return "seen"
+      }
+    })
+    const model = ScriptedModel.make([calling("look"), saying("One."), saying("Two."), saying("Three.")])
+    const { api, eddy } = await served(
+      { helper: agentWith([], { model, tools: { look } }) },
+      {
+        ...users,
+        clientOptions: ["instructions"],
+        clientContext: ["state"],
+        requestContext: principal => ({ tenant: principal?.id })
+      }
+    )
+    const agent = agUiOf(api)
+    agent.setState({ place: "Oban" })
+    agent.setMessages([{ id: "u1", role: "user", content: "Look." }])
+    const run = { context: [page], forwardedProps: { memory: { thread: "t1" } } }
+    await agent.runAgent(run)
+    expect(states).toEqual([{ place: "Oban" }, "ada"])
+    expect(agent.state).toEqual({ place: "Oban" })
+    const told = { role: "system", content: `${page.description}: ${page.value}` }
+    for (const { messages } of model.requests) {
+      expect(messages.filter(({ role }) => role === "system")).toMatchObject([
+        { content: "Keep it secret." },
+        told
+      ])
+    }
+    // The next request says it again, or another thing: no thread keeps it.
+    const thread = await eddy.threads.messages("t1", { resource: "ada" })
+    expect(thread.map(({ message: { role } }) => role)).toEqual(["user", "assistant", "tool", "assistant"])
+    agent.addMessage({ id: "u2", role: "user", content: "And now?" })
+    await agent.runAgent({ forwardedProps: run.forwardedProps })
+    expect(model.requests[2]?.messages.filter(({ role }) => role === "system")).toHaveLength(1)
+  })
+
+  it("refuses surroundings and state that nobody allows, and takes those that are empty", async () => {
+    const { api } = await served({ helper: agentWith([saying("Yes.")]) }, users)
+    const asking = async (more: object) => {
+      const messages = [{ id: "u1", role: "user", content: "Hello" }]
+      const body = { threadId: "th", runId: "r", messages, tools: [], context: [], state: {}, ...more }
+      const response = await post(`${api}/agents/helper/ag-ui`, body, as("ada"))
+      return { status: response.status, text: await response.text() }
+    }
+    const { status, text } = await asking({ context: [page] })
+    expect([status, JSON.parse(text)]).toMatchObject([400, { issues: [{ field: "context" }] }])
+    const refused = await asking({ state: { place: "Oban" } })
+    expect([refused.status, JSON.parse(refused.text)]).toMatchObject([400, { issues: [{ field: "state" }] }])
+    expect((await asking({})).status).toBe(200)
+  })
 })
 
 describe("OpenAI", () => {

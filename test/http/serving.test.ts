@@ -139,7 +139,7 @@ describe("serving", () => {
       [{ runLog: { maxChunks: 1 } }, "runLog.maxChunks"],
       [{ onDisconnect: "wait" }, "onDisconnect"],
       [{ cors: { origins: ["*"] } }, "cors.origins"],
-      [{ clientOptions: ["tools"] }, "clientOptions"],
+      [{ clientOptions: ["clientTools"] }, "clientOptions"],
       [{ expose: { stacks: true } }, "stacks"]
     ]
     for (const [options, field] of wrong) {

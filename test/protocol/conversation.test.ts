@@ -672,6 +672,81 @@ describe("UI messages", () => {
   )
 })
 
+describe("UI messages of version 4", () => {
+  const read = (parts: ReadonlyArray<Conversation.UIPartInput>) =>
+    Effect.runPromise(
+      Conversation.fromInput([
+        { role: "user", content: "go" },
+        { id: "m", role: "assistant", parts }
+      ])
+    )
+
+  const invocation = (toolInvocation: object) => ({
+    type: "tool-invocation" as const,
+    toolInvocation: { state: "result", toolCallId: "c1", toolName: "look", ...toolInvocation }
+  })
+
+  it("tell calls, reasoning and files in their own words", async () => {
+    const prompt = await read([
+      { type: "step-start" },
+      { type: "reasoning", reasoning: "Hm.", details: [{ type: "text", text: "Hm." }] },
+      { type: "text", text: "Look:" },
+      { type: "source" },
+      { type: "file", mimeType: "image/png", data: "AAAA" },
+      invocation({ args: { at: 1 }, result: { found: true } }),
+      invocation({ toolCallId: "c2", args: { at: 2 }, result: "No.", isError: true })
+    ])
+    expect(prompt.slice(1)).toStrictEqual([
+      {
+        role: "assistant",
+        content: [
+          { type: "reasoning", text: "Hm." },
+          { type: "text", text: "Look:" },
+          { type: "file", data: "AAAA", mediaType: "image/png" },
+          { type: "tool-call", toolCallId: "c1", toolName: "look", input: { at: 1 } },
+          { type: "tool-call", toolCallId: "c2", toolName: "look", input: { at: 2 } }
+        ]
+      },
+      {
+        role: "tool",
+        content: [
+          {
+            type: "tool-result",
+            toolCallId: "c1",
+            toolName: "look",
+            output: { type: "json", value: { found: true } }
+          },
+          {
+            type: "tool-result",
+            toolCallId: "c2",
+            toolName: "look",
+            output: { type: "error-text", value: "No." }
+          }
+        ]
+      }
+    ])
+  })
+
+  it("leave out a call without a result, unless a message behind them has it", async () => {
+    const open = invocation({ state: "call", args: {} })
+    expect(await read([{ type: "text", text: "Look:" }, open])).toHaveLength(2)
+    const prompt = await Effect.runPromise(
+      Conversation.fromInput([
+        { role: "assistant", parts: [open] },
+        { role: "tool", content: [{ type: "tool-result", toolCallId: "c1", result: 1 }] }
+      ])
+    )
+    expect(prompt.map(({ role }) => role)).toEqual(["assistant", "tool"])
+  })
+
+  it("are refused at the place that is wrong", async () => {
+    const wrong = { type: "tool-invocation", toolInvocation: { state: "result", toolName: "look" } }
+    const input = { role: "assistant", parts: [{ type: "text", text: "Hm." }, wrong] }
+    const error = await Effect.runPromise(Effect.flip(Conversation.fromInput(input as never)))
+    expect(error.path).toBe("parts[1].toolCallId")
+  })
+})
+
 describe("toUIMessage", () => {
   const run: ReadonlyArray<Message.Message> = [
     {

@@ -306,6 +306,37 @@ const mutations: Readonly<Record<string, Mutation>> = {
         driver.update(id, change)
       )
   }),
+  "cuts nothing": driver => ({
+    deleteAfter: (threadId, id) =>
+      Effect.map(driver.messages(threadId, undefined), rows => rows.some(row => row.id === id))
+  }),
+  "cuts the message too": driver => ({
+    deleteAfter: (threadId, id, now) =>
+      Effect.gen(function* () {
+        const rows = yield* driver.messages(threadId, undefined)
+        const before = rows[rows.findIndex(row => row.id === id) - 1]
+        return yield* driver.deleteAfter(threadId, before?.id ?? id, now)
+      })
+  }),
+  "cuts by the order of ids": driver => ({
+    deleteAfter: (threadId, id, now) =>
+      Effect.gen(function* () {
+        const rows = yield* driver.messages(threadId, undefined)
+        const thread = yield* driver.get(threadId)
+        if (Option.isNone(thread) || !rows.some(row => row.id === id)) return false
+        const kept = rows.filter(row => row.id <= id)
+        yield* driver.delete(threadId)
+        yield* driver.open(thread.value)
+        yield* driver.append(threadId, kept, now)
+        return true
+      })
+  }),
+  "says always that it has cut": driver => ({
+    deleteAfter: (threadId, id, now) => Effect.as(driver.deleteAfter(threadId, id, now), true)
+  }),
+  "does not touch the thread that is cut": driver => ({
+    deleteAfter: (threadId, id) => driver.deleteAfter(threadId, id, 0)
+  }),
   "says always that there was one": driver => ({ delete: id => Effect.as(driver.delete(id), true) }),
   "deletes nothing": () => ({ delete: () => Effect.succeed(true) }),
   "leaves the messages of a deleted thread": driver => {

@@ -146,6 +146,7 @@ describe("the conformance cases", () => {
         const {
           append,
           delete: remove,
+          deleteAfter,
           findTool,
           get,
           list,
@@ -160,6 +161,7 @@ describe("the conformance cases", () => {
         return {
           append: (...given) => later(append(...given)),
           delete: id => later(remove(id)),
+          deleteAfter: (...given) => later(deleteAfter(...given)),
           findTool: (...given) => later(findTool(...given)),
           get: id => later(get(id)),
           list: page => later(list(page)),
@@ -207,6 +209,7 @@ const names = [
   "delete",
   "append",
   "messages",
+  "deleteAfter",
   "replaceOutcome",
   "objective",
   "changeObjective"
@@ -230,6 +233,7 @@ const operations: Readonly<
   delete: store => store.delete("t"),
   append: store => store.append("t", [say("a")]),
   messages: store => store.messages("t"),
+  deleteAfter: store => store.deleteAfter("t", "m"),
   replaceOutcome: store => store.replaceOutcome("t", outcome("call", "done")),
   objective: store => store.objective(mine),
   changeObjective: store => store.changeObjective(mine, () => Either.right(Option.some(reachIt)))
@@ -245,6 +249,7 @@ const failing = (effect: Effect.Effect<never, unknown>): Encoded => ({
   messages: () => effect,
   findTool: () => effect,
   replace: () => effect,
+  deleteAfter: () => effect,
   objectives: { get: () => effect, replace: () => effect }
 })
 

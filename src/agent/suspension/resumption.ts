@@ -1,4 +1,5 @@
 /** What a run is made of again that was laid aside, and what it is told that its caller does not say again. Pure. */
+import type { ToolDefinition } from "../../model/ModelPort.js"
 import type { Message } from "../../protocol/Message.js"
 import { given } from "../checkOptions.js"
 import type { AnyRunOptions } from "../definition.js"
@@ -33,16 +34,23 @@ const keptSettings = ({
   ...settings
 }: NonNullable<AnyRunOptions["modelSettings"]>): NonNullable<KeptOptions["modelSettings"]> => given(settings)
 
-/** Options that hold for what follows. */
-export const keptOptions = ({
-  activeTools,
-  instructions,
-  maxSteps,
-  modelSettings,
-  providerOptions,
-  requireToolApproval,
-  toolChoice
-}: AnyRunOptions): KeptOptions => ({
+const keptTools = (definitions: ReadonlyArray<ToolDefinition>): NonNullable<KeptOptions["clientTools"]> =>
+  Object.fromEntries(definitions.map(({ name, ...definition }) => [name, definition]))
+
+/** Options that hold for what follows. `clientTools` are the run's, as the model is told of them. */
+export const keptOptions = (
+  {
+    activeTools,
+    instructions,
+    maxSteps,
+    modelSettings,
+    providerOptions,
+    requireToolApproval,
+    toolChoice
+  }: AnyRunOptions,
+  clientTools: ReadonlyArray<ToolDefinition>
+): KeptOptions => ({
+  ...(clientTools.length === 0 ? {} : { clientTools: keptTools(clientTools) }),
   ...(instructions === undefined ? {} : { instructions }),
   ...(maxSteps === undefined ? {} : { maxSteps }),
   ...(activeTools === undefined ? {} : { activeTools }),

@@ -56,6 +56,15 @@ const KeptOptions = Schema.Struct({
   instructions: optional(Schema.String),
   maxSteps: optional(Schema.Number),
   activeTools: optional(Schema.Array(Schema.String)),
+  clientTools: optional(
+    Schema.Record({
+      key: Schema.String,
+      value: Schema.Struct({
+        description: optional(Schema.String),
+        inputSchema: Schema.Record({ key: Schema.String, value: JsonValue })
+      })
+    })
+  ),
   toolChoice: optional(
     Schema.Union(
       Schema.Literal("auto", "none", "required"),

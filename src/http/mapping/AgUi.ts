@@ -12,6 +12,7 @@ import { AgUiCalls } from "./agUiCalls.js"
 import type { AgUiEvent, Interrupt } from "./agUiEvents.js"
 import { AgUiTasks, customOf } from "./agUiTasks.js"
 import { decisionId } from "./decisionId.js"
+import { Frames } from "./Frames.js"
 import { brokenOff, type ErrorText, type Mapper, type MapperOptions, maskedError } from "./Mapper.js"
 import { Names } from "./names.js"
 import { isTaskChunk } from "./taskChanges.js"
@@ -40,10 +41,8 @@ type Ending =
   | { readonly type: "success" | "cancelled" }
   | { readonly type: "failed"; readonly error: unknown }
 
-class AgUi implements Mapper<AgUiEvent> {
-  private events: Array<AgUiEvent> = []
+class AgUi extends Frames<AgUiEvent> {
   private isStarted = false
-  private isEnded = false
   private isRunOpen = false
   private ending: Ending = { type: "success" }
   private stepName: string | undefined
@@ -60,23 +59,14 @@ class AgUi implements Mapper<AgUiEvent> {
   private readonly tasks: AgUiTasks
 
   constructor(private readonly options: Options) {
+    super()
     this.errorText = options.errorText ?? maskedError
     const send = (event: AgUiEvent): void => this.send(event)
     this.calls = new AgUiCalls(send, this.errorText, options.openToolCallIds ?? [])
     this.tasks = new AgUiTasks(send, this.errorText)
   }
 
-  push = (chunk: Chunk): ReadonlyArray<AgUiEvent> => {
-    if (this.isEnded) return []
-    this.events = []
-    this.start()
-    this.take(chunk)
-    return this.events
-  }
-
-  end = (failure?: unknown): ReadonlyArray<AgUiEvent> => {
-    if (this.isEnded) return []
-    this.events = []
+  protected conclude(failure: unknown): void {
     const isBroken = failure !== undefined || this.isRunOpen || !this.isStarted
     if (isBroken && this.ending.type !== "failed") {
       this.ending = { type: "failed", error: failure ?? brokenOff }
@@ -84,12 +74,6 @@ class AgUi implements Mapper<AgUiEvent> {
     this.start()
     this.closeStep()
     this.send(this.last())
-    this.isEnded = true
-    return this.events
-  }
-
-  private send(event: AgUiEvent): void {
-    this.events.push(event)
   }
 
   private start(): void {
@@ -118,7 +102,8 @@ class AgUi implements Mapper<AgUiEvent> {
     }
   }
 
-  private take(chunk: Chunk) {
+  protected take(chunk: Chunk) {
+    this.start()
     if (isTaskChunk(chunk)) return this.tasks.take(chunk)
     switch (chunk.type) {
       case "background-task-output":

@@ -38,8 +38,10 @@ export interface AgUiRequest {
   readonly instructions: ReadonlyArray<string>
   /** Tools that the client executes. */
   readonly tools: ReadonlyArray<ClientTool>
-  /** What the client says of its surroundings. */
+  /** What the client says of its surroundings, for a host that lets clients instruct its agents. */
   readonly context: ReadonlyArray<{ readonly description: string; readonly value: string }>
+  /** What the client holds in common with the agent, for a host that lets clients set it. `undefined`: it is empty. */
+  readonly state: unknown
   readonly answers: ReadonlyArray<Answer>
   /** Calls of the conversation without a result; hand them to the mapper. */
   readonly openToolCallIds: ReadonlyArray<string>
@@ -102,6 +104,7 @@ const Body = Schema.Struct({
     )
   ),
   context: loose(Schema.Array(Schema.Struct({ description: Schema.String, value: Schema.String }))),
+  state: Schema.optional(Schema.Unknown),
   resume: loose(
     Schema.Array(
       Schema.Struct({
@@ -204,6 +207,10 @@ const answerOf = (
   })
 }
 
+/** Clients send `{}` when they have none. */
+const isEmpty = (state: unknown): boolean =>
+  state === null || state === "" || (typeof state === "object" && Object.keys(state).length === 0)
+
 const openCalls = (messages: ReadonlyArray<Message>): ReadonlyArray<string> => {
   const open = new Set<string>()
   for (const message of messages) {
@@ -220,7 +227,7 @@ const openCalls = (messages: ReadonlyArray<Message>): ReadonlyArray<string> => {
  * @category conversions
  */
 export const read = (body: unknown): Either.Either<AgUiRequest, InvalidRequest> =>
-  Either.flatMap(readBody(body), ({ context, messages, resume, runId, threadId, tools }) =>
+  Either.flatMap(readBody(body), ({ context, messages, resume, runId, state, threadId, tools }) =>
     Either.map(Either.all((resume ?? []).map(answerOf)), answers => {
       const last = messages.findLastIndex(({ role }) => role === "assistant")
       return {
@@ -235,6 +242,7 @@ export const read = (body: unknown): Either.Either<AgUiRequest, InvalidRequest> 
           clientTool(name, description, parameters)
         ),
         context: context ?? [],
+        state: isEmpty(state) ? undefined : state,
         answers,
         openToolCallIds: openCalls(messages)
       }

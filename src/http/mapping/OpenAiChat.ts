@@ -5,6 +5,7 @@
  */
 import type { Chunk } from "../../protocol/Chunk.js"
 import type { Usage } from "../../protocol/Usage.js"
+import { Frames } from "./Frames.js"
 import { type Mapper, type MapperOptions, maskedError } from "./Mapper.js"
 import type { ErrorBody, Failure } from "./OpenAiError.js"
 import { type ClientCall, type Ending, type Listener, OpenAiAnswer } from "./openAiAnswer.js"
@@ -101,37 +102,30 @@ const usageOf = ({ cachedInputTokens, inputTokens, outputTokens, reasoningTokens
           : { completion_tokens_details: { reasoning_tokens: reasoningTokens } })
       }
 
-class OpenAiChat implements Mapper<ChatChunk>, Listener {
-  private frames: Array<ChatChunk> = []
-  private isEnded = false
+class OpenAiChat extends Frames<ChatChunk> implements Listener {
   private id = ""
   private readonly answer: OpenAiAnswer
   private said = ""
 
   constructor(private readonly options: Options) {
+    super()
     const { clientTools = [], errorText = maskedError } = options
     this.answer = new OpenAiAnswer(this, errorText, new Set(clientTools))
   }
 
-  push = (chunk: Chunk): ReadonlyArray<ChatChunk> => {
-    if (this.isEnded) return []
-    this.frames = []
+  protected take(chunk: Chunk): void {
     this.answer.take(chunk)
-    return this.frames
   }
 
-  end = (failure?: unknown): ReadonlyArray<ChatChunk> => {
-    if (this.isEnded) return []
-    this.frames = []
+  protected conclude(failure: unknown) {
     this.answer.end(failure)
-    this.isEnded = true
     const failed = this.answer.failure
-    if (failed !== undefined) return [...this.frames, { error: failed.error }]
-    this.send({}, this.answer.ending)
+    if (failed !== undefined) return this.send({ error: failed.error })
+    this.choice({}, this.answer.ending)
     const usage = usageOf(this.answer.usage)
-    return this.options.includeUsage === true && usage !== undefined
-      ? [...this.frames, { ...this.envelope, choices: [], usage }]
-      : this.frames
+    if (this.options.includeUsage === true && usage !== undefined) {
+      this.send({ ...this.envelope, choices: [], usage })
+    }
   }
 
   private get envelope() {
@@ -139,26 +133,26 @@ class OpenAiChat implements Mapper<ChatChunk>, Listener {
     return { id: this.id, object: "chat.completion.chunk" as const, created, model }
   }
 
-  private send(delta: Delta, finish_reason: Ending | null = null): void {
-    this.frames.push({ ...this.envelope, choices: [{ index: 0, delta, finish_reason }] })
+  private choice(delta: Delta, finish_reason: Ending | null = null): void {
+    this.send({ ...this.envelope, choices: [{ index: 0, delta, finish_reason }] })
   }
 
   begun(runId: string): void {
     this.id = `chatcmpl-${runId}`
-    this.send({ role: "assistant", content: "" })
+    this.choice({ role: "assistant", content: "" })
   }
 
   text(content: string): void {
     this.said += content
-    this.send({ content })
+    this.choice({ content })
   }
 
   callBegun({ id, index, name }: ClientCall): void {
-    this.send({ tool_calls: [{ index, id, type: "function", function: { name, arguments: "" } }] })
+    this.choice({ tool_calls: [{ index, id, type: "function", function: { name, arguments: "" } }] })
   }
 
   callDelta({ index }: ClientCall, delta: string): void {
-    this.send({ tool_calls: [{ index, function: { arguments: delta } }] })
+    this.choice({ tool_calls: [{ index, function: { arguments: delta } }] })
   }
 
   callEnded(): void {}

@@ -10,7 +10,12 @@ import type { FileInput, ModelMessageInput, TextInput } from "../../protocol/Con
 import { type ClientTool, clientTool, inputOf } from "./clientTools.js"
 import { InvalidRequest } from "./InvalidRequest.js"
 import { mediaTypeOf, sampling, settingsOf, ToolChoiceBody, toolChoiceOf } from "./openAiBody.js"
-import { bodyReader, loose } from "./requestShape.js"
+import { bodyReader, loose, OpenRecord } from "./requestShape.js"
+
+/** How an answer is to look. @since 0.1.0 @category models */
+export type OpenAiFormat =
+  | { readonly type: "json_object" }
+  | { readonly type: "json_schema"; readonly schema: { readonly [key: string]: unknown } }
 
 /** What both protocols of OpenAI ask for. @since 0.1.0 @category models */
 export interface OpenAiRequest {
@@ -25,6 +30,8 @@ export interface OpenAiRequest {
   readonly includeUsage: boolean
   readonly tools: ReadonlyArray<ClientTool>
   readonly toolChoice: ToolChoice | undefined
+  /** How the answer is to look, when it is no plain text, for a host that lets clients ask for it. */
+  readonly format: OpenAiFormat | undefined
   /** Settings of the model, for a host that lets clients choose them. */
   readonly settings: ModelSettings
 }
@@ -88,16 +95,21 @@ const Body = Schema.Struct({
   frequency_penalty: loose(Schema.Number),
   seed: loose(Schema.Number),
   stop: loose(Schema.Union(Schema.String, Schema.Array(Schema.String))),
-  response_format: loose(Schema.Struct({ type: Schema.Literal("text") })),
+  response_format: loose(
+    Schema.Union(
+      Schema.Struct({ type: Schema.Literal("text", "json_object") }),
+      Schema.Struct({
+        type: Schema.Literal("json_schema"),
+        json_schema: Schema.Struct({ schema: OpenRecord })
+      })
+    )
+  ),
   ...sampling
 })
 
 type Body = typeof Body.Type
 
-const readBody = bodyReader(
-  Body,
-  "Send what chat completions of OpenAI take, with n = 1, function tools and text as the response format."
-)
+const readBody = bodyReader(Body, "Send what chat completions of OpenAI take, with n = 1 and function tools.")
 
 type PartOf = typeof Part.Type
 
@@ -123,6 +135,17 @@ const textOf = (content: typeof Content.Type): string =>
   typeof content === "string"
     ? content
     : content.map(part => (part.type === "text" ? part.text : `[${part.type}]`)).join("\n")
+
+const formatOf = (format: Body["response_format"]): OpenAiFormat | undefined => {
+  switch (format?.type) {
+    case "json_schema":
+      return { type: "json_schema", schema: format.json_schema.schema }
+    case "json_object":
+      return { type: "json_object" }
+    default:
+      return undefined
+  }
+}
 
 const messageOf = (message: Body["messages"][number]): ReadonlyArray<ModelMessageInput> => {
   switch (message.role) {
@@ -153,7 +176,7 @@ const messageOf = (message: Body["messages"][number]): ReadonlyArray<ModelMessag
 
 /**
  * Reads the body of a request. What its messages hold is read when a run is told them. Fails with `InvalidRequest`, also for
- * what cannot be done here: several choices, a response format, tools that are no functions.
+ * what cannot be done here: several choices, tools that are no functions.
  *
  * @since 0.1.0
  * @category conversions
@@ -178,6 +201,7 @@ export const read = (body: unknown): Either.Either<OpenAiRequest, InvalidRequest
         clientTool(name, description, parameters)
       ),
       toolChoice: toolChoiceOf(request.tool_choice),
+      format: formatOf(request.response_format),
       settings: settingsOf({
         maxOutputTokens: request.max_completion_tokens ?? request.max_tokens,
         temperature: request.temperature,

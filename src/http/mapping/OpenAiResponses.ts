@@ -5,6 +5,7 @@
  */
 import type { Chunk } from "../../protocol/Chunk.js"
 import type { Usage } from "../../protocol/Usage.js"
+import { Frames } from "./Frames.js"
 import { type Mapper, type MapperOptions, maskedError } from "./Mapper.js"
 import type { Failure } from "./OpenAiError.js"
 import { type ClientCall, type Listener, OpenAiAnswer } from "./openAiAnswer.js"
@@ -145,9 +146,7 @@ interface OpenMessage {
   text: string
 }
 
-class OpenAiResponses implements Mapper<ResponseEvent>, Listener {
-  private frames: Array<ResponseEvent> = []
-  private isEnded = false
+class OpenAiResponses extends Frames<ResponseEvent> implements Listener {
   private runId = ""
   private sequence = 0
   private readonly output: Array<OutputItem> = []
@@ -158,26 +157,19 @@ class OpenAiResponses implements Mapper<ResponseEvent>, Listener {
   private readonly answer: OpenAiAnswer
 
   constructor(private readonly options: Options) {
+    super()
     const { clientTools = [], errorText = maskedError } = options
     this.answer = new OpenAiAnswer(this, errorText, new Set(clientTools))
   }
 
-  push = (chunk: Chunk): ReadonlyArray<ResponseEvent> => {
-    if (this.isEnded) return []
-    this.frames = []
+  protected take(chunk: Chunk): void {
     this.answer.take(chunk)
-    return this.frames
   }
 
-  end = (failure?: unknown): ReadonlyArray<ResponseEvent> => {
-    if (this.isEnded) return []
-    this.frames = []
+  protected conclude(failure: unknown): void {
     this.answer.end(failure)
     this.closeMessage()
-    this.isEnded = true
-    const response = this.response(this.status)
-    this.send({ type: `response.${this.status}`, response })
-    return this.frames
+    this.tell({ type: `response.${this.status}`, response: this.response(this.status) })
   }
 
   get failure(): Failure | undefined {
@@ -191,8 +183,8 @@ class OpenAiResponses implements Mapper<ResponseEvent>, Listener {
       : "completed"
   }
 
-  private send(event: Event): void {
-    this.frames.push({ ...event, sequence_number: this.sequence++ })
+  private tell(event: Event): void {
+    this.send({ ...event, sequence_number: this.sequence++ })
   }
 
   response(status: Response["status"]): Response {
@@ -224,14 +216,14 @@ class OpenAiResponses implements Mapper<ResponseEvent>, Listener {
 
   begun(runId: string): void {
     this.runId = runId
-    this.send({ type: "response.created", response: this.response("in_progress") })
-    this.send({ type: "response.in_progress", response: this.response("in_progress") })
+    this.tell({ type: "response.created", response: this.response("in_progress") })
+    this.tell({ type: "response.in_progress", response: this.response("in_progress") })
   }
 
   text(delta: string): void {
     const message = this.message ?? this.openMessage()
     message.text += delta
-    this.send({ type: "response.output_text.delta", ...message.at, delta, logprobs: [] })
+    this.tell({ type: "response.output_text.delta", ...message.at, delta, logprobs: [] })
   }
 
   private openMessage(): OpenMessage {
@@ -240,8 +232,8 @@ class OpenAiResponses implements Mapper<ResponseEvent>, Listener {
     const message: OpenMessage = { at: { item_id: id, output_index, content_index: 0 }, text: "" }
     this.message = message
     const item = { type: "message", id, status: "in_progress", role: "assistant", content: [] } as const
-    this.send({ type: "response.output_item.added", output_index, item })
-    this.send({ type: "response.content_part.added", ...message.at, part: textPart("") })
+    this.tell({ type: "response.output_item.added", output_index, item })
+    this.tell({ type: "response.content_part.added", ...message.at, part: textPart("") })
     return message
   }
 
@@ -251,11 +243,11 @@ class OpenAiResponses implements Mapper<ResponseEvent>, Listener {
     this.message = undefined
     const { item_id: id, output_index } = at
     const part = textPart(text)
-    this.send({ type: "response.output_text.done", ...at, text, logprobs: [] })
-    this.send({ type: "response.content_part.done", ...at, part })
+    this.tell({ type: "response.output_text.done", ...at, text, logprobs: [] })
+    this.tell({ type: "response.content_part.done", ...at, part })
     const item: OutputItem = { type: "message", id, status: "completed", role: "assistant", content: [part] }
     this.output[output_index] = item
-    this.send({ type: "response.output_item.done", output_index, item })
+    this.tell({ type: "response.output_item.done", output_index, item })
   }
 
   private itemOf({ id, name }: ClientCall, { item_id }: InItem, status: Status, text: string): OutputItem {
@@ -268,12 +260,12 @@ class OpenAiResponses implements Mapper<ResponseEvent>, Listener {
     const at: InItem = { item_id: `fc_${this.runId}_${output_index}`, output_index }
     this.calls.set(call, at)
     const item = this.itemOf(call, at, "in_progress", "")
-    this.send({ type: "response.output_item.added", output_index, item })
+    this.tell({ type: "response.output_item.added", output_index, item })
   }
 
   callDelta(call: ClientCall, delta: string): void {
     const at = this.calls.get(call)
-    if (at !== undefined) this.send({ type: "response.function_call_arguments.delta", ...at, delta })
+    if (at !== undefined) this.tell({ type: "response.function_call_arguments.delta", ...at, delta })
   }
 
   callEnded(call: ClientCall): void {
@@ -283,8 +275,8 @@ class OpenAiResponses implements Mapper<ResponseEvent>, Listener {
     const item = this.itemOf(call, at, "completed", call.arguments)
     this.output[output_index] = item
     const { arguments: text, name } = call
-    this.send({ type: "response.function_call_arguments.done", ...at, name, arguments: text })
-    this.send({ type: "response.output_item.done", output_index, item })
+    this.tell({ type: "response.function_call_arguments.done", ...at, name, arguments: text })
+    this.tell({ type: "response.output_item.done", output_index, item })
   }
 }
 

@@ -8,9 +8,9 @@ import * as Schema from "effect/Schema"
 import type { FileInput, ModelMessageInput, TextInput } from "../../protocol/Conversation.js"
 import { clientTool, inputOf } from "./clientTools.js"
 import { InvalidRequest } from "./InvalidRequest.js"
-import type { OpenAiRequest } from "./OpenAiChatRequest.js"
+import type { OpenAiFormat, OpenAiRequest } from "./OpenAiChatRequest.js"
 import { mediaTypeOf, sampling, settingsOf, ToolChoiceBody, toolChoiceOf } from "./openAiBody.js"
-import { bodyReader, loose } from "./requestShape.js"
+import { bodyReader, loose, OpenRecord } from "./requestShape.js"
 
 const Part = Schema.Union(
   Schema.Struct({ type: Schema.Literal("input_text", "output_text", "text"), text: Schema.String }),
@@ -50,6 +50,8 @@ const Item = Schema.Union(
 
 type Item = typeof Item.Type
 
+type Body = typeof Body.Type
+
 const Body = Schema.Struct({
   model: Schema.NonEmptyString,
   input: Schema.Union(Schema.String, Schema.Array(Item)),
@@ -70,14 +72,20 @@ const Body = Schema.Struct({
   ),
   tool_choice: loose(ToolChoiceBody),
   max_output_tokens: loose(Schema.Number),
-  text: loose(Schema.Struct({ format: loose(Schema.Struct({ type: Schema.Literal("text") })) })),
+  text: loose(
+    Schema.Struct({
+      format: loose(
+        Schema.Union(
+          Schema.Struct({ type: Schema.Literal("text", "json_object") }),
+          Schema.Struct({ type: Schema.Literal("json_schema"), schema: OpenRecord })
+        )
+      )
+    })
+  ),
   ...sampling
 })
 
-const readBody = bodyReader(
-  Body,
-  "Send what responses of OpenAI take, with function tools and text as the format."
-)
+const readBody = bodyReader(Body, "Send what responses of OpenAI take, with function tools.")
 
 type PartOf = typeof Part.Type
 
@@ -135,6 +143,17 @@ const messageOf = (item: Item): ReadonlyArray<ModelMessageInput> => {
   }
 }
 
+const formatOf = (format: NonNullable<Body["text"]>["format"]): OpenAiFormat | undefined => {
+  switch (format?.type) {
+    case "json_schema":
+      return { type: "json_schema", schema: format.schema }
+    case "json_object":
+      return { type: "json_object" }
+    default:
+      return undefined
+  }
+}
+
 const unsupported = (field: string) =>
   Either.left(
     new InvalidRequest({
@@ -145,7 +164,7 @@ const unsupported = (field: string) =>
 
 /**
  * Reads the body of a request. What its messages hold is read when a run is told them. Fails with `InvalidRequest`, also for
- * what cannot be done here: going on with a response that was kept, a format other than text, tools that are no functions.
+ * what cannot be done here: going on with a response that was kept, tools that are no functions.
  *
  * @since 0.1.0
  * @category conversions
@@ -176,6 +195,7 @@ export const read = (body: unknown): Either.Either<OpenAiRequest, InvalidRequest
         clientTool(name, description, parameters)
       ),
       toolChoice: toolChoiceOf(request.tool_choice),
+      format: formatOf(request.text?.format),
       settings: settingsOf({
         maxOutputTokens: request.max_output_tokens,
         temperature: request.temperature,

@@ -11,6 +11,7 @@ import type { Chunk, Of } from "../../protocol/Chunk.js"
 import type { UIMessage } from "../../protocol/Message.js"
 import { unnest } from "../../protocol/Nesting.js"
 import { decisionId } from "./decisionId.js"
+import { Frames } from "./Frames.js"
 import { brokenOff, type ErrorText, type Mapper, type MapperOptions, maskedError } from "./Mapper.js"
 import { Names } from "./names.js"
 import { isTaskChunk, type TaskChunk } from "./taskChanges.js"
@@ -37,10 +38,8 @@ interface Block {
   readonly id: string
 }
 
-class UiMessageStream implements Mapper<UiFrame> {
-  private frames: Array<UiFrame> = []
+class UiMessageStream extends Frames<UiFrame> {
   private isStarted = false
-  private isEnded = false
   private isStepOpen = false
   /** A step has begun and nothing was said in it: of a run that goes on it may hold outcomes of the step before only. */
   private isStepPending = false
@@ -56,6 +55,7 @@ class UiMessageStream implements Mapper<UiFrame> {
   private readonly nested: UiNested
 
   constructor(private readonly options: Options) {
+    super()
     this.errorText = options.errorText ?? maskedError
     const send = (frame: UiFrame): void => this.send(frame)
     this.tools = new UiTools(send, this.errorText, options.continues)
@@ -63,16 +63,7 @@ class UiMessageStream implements Mapper<UiFrame> {
     this.tasks = new UiTasks(send, this.errorText, this.tools)
   }
 
-  push = (chunk: Chunk): ReadonlyArray<UiFrame> => {
-    if (this.isEnded) return []
-    this.frames = []
-    this.take(chunk)
-    return this.frames
-  }
-
-  end = (failure?: unknown): ReadonlyArray<UiFrame> => {
-    if (this.isEnded) return []
-    this.frames = []
+  protected conclude(failure: unknown): void {
     const isBroken = failure !== undefined || this.isRunOpen || !this.isStarted
     this.start(undefined)
     this.closeStep()
@@ -81,17 +72,15 @@ class UiMessageStream implements Mapper<UiFrame> {
       this.reason = "error"
     }
     this.send({ type: "finish", finishReason: this.reason })
-    this.isEnded = true
-    return this.frames
   }
 
-  private send(frame: UiFrame): void {
+  protected override send(frame: UiFrame): void {
     if (this.isStepPending && beginsPart.has(frame.type)) {
       this.isStepPending = false
       this.isStepOpen = true
-      this.frames.push({ type: "start-step" })
+      super.send({ type: "start-step" })
     }
-    this.frames.push(frame)
+    super.send(frame)
   }
 
   /** The first frame of every response. Its id is the one under which the message is stored, so that it is known again. */
@@ -103,7 +92,7 @@ class UiMessageStream implements Mapper<UiFrame> {
     this.send({ type: "start", ...(typeof id === "string" && id !== "" ? { messageId: id } : {}) })
   }
 
-  private take(chunk: Chunk) {
+  protected take(chunk: Chunk) {
     if (chunk.type === "start") {
       this.isRunOpen = true
       return this.start(chunk.payload.messageId)

@@ -5,6 +5,7 @@
  */
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
+import type { MessageInput, ToolResultInput } from "../../protocol/Conversation.js"
 import type { UIMessage } from "../../protocol/Message.js"
 import { isRecord } from "../../protocol/safeJson.js"
 import { readDecisionId } from "./decisionId.js"
@@ -32,12 +33,13 @@ export interface UiRequest {
   readonly chatId: string | undefined
   /** The whole conversation, for an agent without a thread. Messages of the role `system` are left out: a client has none. */
   readonly messages: ReadonlyArray<UIMessage>
-  /** What is new in it, for an agent that has the rest in its thread. */
-  readonly newMessages: ReadonlyArray<UIMessage>
-  /** `true`: the last answer is to be made again. The client has taken it out of the conversation, a thread still has it. */
-  readonly isRegeneration: boolean
-  /** The message that the client regenerates. */
-  readonly messageId: string | undefined
+  /** What is new in it, for an agent that has the rest in its thread: of an answer that is last, what its calls came to. */
+  readonly newMessages: ReadonlyArray<MessageInput>
+  /**
+   * The user's message that is last, when it is to be answered again or is another one than it was: the client has taken out of the
+   * conversation what stood behind it, a thread still has it.
+   */
+  readonly after: string | undefined
   /** Decisions about calls of the last message. With one or more the run goes on, and nothing new is said. */
   readonly decisions: ReadonlyArray<Decision>
   /** The field `resume` of the body: `{ runId, toolCallId, data }`, as `data-tool-call-suspended` has told them. */
@@ -79,10 +81,35 @@ const decisionOf = ({ approval, state }: UIMessage["parts"][number]): ReadonlyAr
   return [{ ...decided, approved, ...(typeof reason === "string" && reason !== "" ? { reason } : {}) }]
 }
 
-/** What stands behind the last answer; when an answer is last, that one: a client has executed its calls or decided. */
-const newIn = (messages: ReadonlyArray<UIMessage>): ReadonlyArray<UIMessage> => {
+/** What a call of an answer came to, as far as the client knows. */
+const outcomeOf = (part: UIMessage["parts"][number]): ReadonlyArray<ToolResultInput> => {
+  const { approval, errorText, output, preliminary, providerExecuted, state, toolCallId } = part
+  if (typeof toolCallId !== "string" || providerExecuted === true) return []
+  const result = { type: "tool-result", toolCallId } as const
+  switch (state) {
+    case "output-available":
+      return preliminary === true ? [] : [{ ...result, result: output ?? null }]
+    case "output-error":
+      return [{ ...result, output: { type: "error-text", value: errorText || "The tool failed." } }]
+    case "output-denied": {
+      const reason =
+        isRecord(approval) && typeof approval["reason"] === "string" ? approval["reason"] : undefined
+      return [{ ...result, output: { type: "execution-denied", reason } }]
+    }
+    default:
+      return []
+  }
+}
+
+/**
+ * What stands behind the last answer. When an answer is last, its client has executed calls of it. The thread has the answer, in
+ * as many messages as it took to make it: only what its calls came to is new.
+ */
+const newIn = (messages: ReadonlyArray<UIMessage>): ReadonlyArray<MessageInput> => {
   const behind = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1)
-  return behind.length > 0 ? behind : messages.slice(-1)
+  if (behind.length > 0) return behind
+  const outcomes = messages.at(-1)?.parts.flatMap(outcomeOf) ?? []
+  return outcomes.length > 0 ? [{ role: "tool", content: outcomes }] : messages.slice(-1)
 }
 
 /**
@@ -98,13 +125,13 @@ export const read = (body: unknown): Either.Either<UiRequest, InvalidRequest> =>
       .map(({ id, parts, role }): UIMessage => ({ id: id ?? "", role, parts }))
     const last = messages.at(-1)
     const answered = last?.role === "assistant" ? last : undefined
+    const isAgain = (lastId: string): boolean => trigger === "regenerate-message" || messageId === lastId
     const decisions = answered?.parts.flatMap(decisionOf) ?? []
     return {
       chatId: id,
       messages,
       newMessages: newIn(messages),
-      isRegeneration: trigger === "regenerate-message",
-      messageId,
+      after: last?.role === "user" && last.id !== "" && isAgain(last.id) ? last.id : undefined,
       decisions,
       resumption: resume === undefined ? undefined : { ...resume, data: resume.data },
       continues: answered

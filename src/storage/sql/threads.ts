@@ -217,6 +217,25 @@ export const make = (executor: Executor, group: Group, dialect: Dialect): Encode
         ]),
         ([, replaced]) => replaced?.rowsAffected === 1
       ),
+    deleteAfter: (threadId, id, now) =>
+      Effect.map(
+        write(threadId, [
+          // The thread first here too, so that who appends does so before or afterwards.
+          statement(
+            `UPDATE eddy_threads SET ${changed} WHERE id = ? AND EXISTS (
+              SELECT 1 FROM eddy_messages WHERE thread_id = ? AND id = ?
+            )`,
+            [now, threadId, threadId, id]
+          ),
+          statement(
+            `DELETE FROM eddy_messages WHERE thread_id = ? AND sequence > (
+              SELECT sequence FROM eddy_messages WHERE thread_id = ? AND id = ?
+            )`,
+            [threadId, threadId, id]
+          )
+        ]),
+        ([cut]) => cut?.rowsAffected === 1
+      ),
     objectives: sqlObjectives.make(executor, group)
   }
 }

@@ -81,7 +81,7 @@ describe("a chat", () => {
     expect(requestOf(posted[0]?.body)).toMatchObject({
       chatId: "chat-1",
       messages: [{ role: "user", parts: [{ type: "text", text: "How many?" }] }],
-      isRegeneration: false,
+      after: undefined,
       decisions: [],
       resumption: undefined,
       continues: undefined
@@ -105,7 +105,7 @@ describe("a chat", () => {
     await chat.sendMessage({ text: "Two." })
     const { messages, newMessages } = requestOf(posted[1]?.body)
     expect(messages).toHaveLength(3)
-    expect(newMessages.map(({ parts }) => parts)).toMatchObject([[{ text: "Two." }]])
+    expect(newMessages).toMatchObject([{ parts: [{ text: "Two." }] }])
     const prompt = await Effect.runPromise(Conversation.fromInput(messages))
     expect(prompt.map(({ role }) => role)).toStrictEqual(["user", "assistant", "user"])
   })
@@ -116,7 +116,7 @@ describe("a chat", () => {
     await chat.sendMessage({ text: "One." })
     await chat.regenerate()
     const request = requestOf(posted[1]?.body)
-    expect(request.isRegeneration).toBe(true)
+    expect(request.after).toBe(chat.messages[0]?.id)
     expect(request.messages.map(({ role }) => role)).toStrictEqual(["user"])
     expect(chat.messages.map(uiText)).toStrictEqual(["One.", "Answer 2."])
   })
@@ -262,7 +262,9 @@ describe("a tool of the client", () => {
     expect(uiText(chat.messages[1])).toBe("Bern.")
     const { decisions, messages, newMessages } = requestOf(posted[1]?.body)
     expect(decisions).toStrictEqual([])
-    expect(newMessages.map(({ id }) => id)).toStrictEqual(["message-r1"])
+    expect(newMessages).toStrictEqual([
+      { role: "tool", content: [{ type: "tool-result", toolCallId: "c1", result: { city: "Bern" } }] }
+    ])
     const prompt = await Effect.runPromise(Conversation.fromInput(messages))
     expect(prompt.at(-1)).toMatchObject({
       content: [{ toolName: "locate", output: { value: { city: "Bern" } } }]
