@@ -53,7 +53,7 @@ export const clientOptions: ReadonlyArray<ClientOption> = [
  */
 export type FilePolicy = "refuse" | { readonly hosts: ReadonlyArray<string> }
 
-/** How many streams may be open, and for how long. @since 0.1.0 @category models */
+/** How many streams may be open and for how long, and how many runs may go on without one. @since 0.1.0 @category models */
 export interface StreamLimits {
   /** Of one principal; of nobody when there is no `authenticate`. Default 100. */
   readonly perPrincipal?: number
@@ -61,6 +61,13 @@ export interface StreamLimits {
   readonly total?: number
   /** After that a stream ends with an error that says where to go on reading. Default 1 hour. */
   readonly maxAge?: Duration.DurationInput
+  /**
+   * Runs of one principal that go on while nobody reads them; of nobody when there is no `authenticate`. Default 20. With so
+   * many of them, a request for one more is answered with 429, and a run that is left is stopped.
+   */
+  readonly detachedPerPrincipal?: number
+  /** The same of all, answered with 503. Default 1 000. */
+  readonly detachedTotal?: number
 }
 
 /** What is kept of runs, so that readers come late and come back. @since 0.1.0 @category models */
@@ -98,7 +105,7 @@ export interface Settings {
   readonly maxBodyBytes?: number
   /** A stream that is silent for so long says a comment. Default 15 seconds. */
   readonly keepAlive?: Duration.DurationInput
-  /** How many streams may be open, and for how long. */
+  /** How many streams may be open and for how long, and how many runs may go on without one. */
   readonly streams?: StreamLimits
   /** What is kept of runs, so that readers come late and come back. */
   readonly runLog?: RunLogLimits
@@ -142,6 +149,8 @@ export interface ServerSettings {
   readonly perPrincipal: number
   readonly totalStreams: number
   readonly maxStreamAge: Duration.Duration
+  readonly detachedPerPrincipal: number
+  readonly detachedTotal: number
   readonly maxChunks: number
   readonly maxBytes: number
   readonly maxLogAge: Duration.Duration
@@ -182,6 +191,8 @@ const policy = (value: OnDisconnect): OnDisconnect => {
   throw wrong("onDisconnect", 'is no policy. Give "abort", "continue" or { grace }.')
 }
 
+const streamFields = ["perPrincipal", "total", "maxAge", "detachedPerPrincipal", "detachedTotal"]
+
 const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text
 
 const corsOf = (cors: Settings["cors"]): ServerSettings["cors"] => {
@@ -210,7 +221,7 @@ export const settingsOf = (options: Settings): ServerSettings => {
   refuseUnknown("The server", options, settingFields)
   const { expose = {}, files = "refuse", prefix = "/api", runLog = {}, streams = {} } = options
   if (!/^(\/[\w.~-]+)+$/.test(prefix)) throw wrong("prefix", 'is no path. Give for example "/api".')
-  refuseUnknown("`streams`", streams, ["perPrincipal", "total", "maxAge"])
+  refuseUnknown("`streams`", streams, streamFields)
   refuseUnknown("`runLog`", runLog, ["maxChunks", "maxBytes", "maxAge", "maxRuns"])
   refuseUnknown("`expose`", expose, ["errors", "provider"])
   if (files !== "refuse") refuseUnknown("`files`", files, ["hosts"])
@@ -227,6 +238,8 @@ export const settingsOf = (options: Settings): ServerSettings => {
     perPrincipal: count("streams.perPrincipal", streams.perPrincipal, 100),
     totalStreams: count("streams.total", streams.total, 10_000),
     maxStreamAge: time("streams.maxAge", streams.maxAge, "1 hour"),
+    detachedPerPrincipal: count("streams.detachedPerPrincipal", streams.detachedPerPrincipal, 20),
+    detachedTotal: count("streams.detachedTotal", streams.detachedTotal, 1000),
     maxChunks: count("runLog.maxChunks", runLog.maxChunks, 20_000, 64),
     maxBytes: count("runLog.maxBytes", runLog.maxBytes, 2 ** 24, 1024),
     maxLogAge: time("runLog.maxAge", runLog.maxAge, "5 minutes"),

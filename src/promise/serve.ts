@@ -32,7 +32,7 @@ export interface HandlerOptions
   ) => PrincipalOrNobody | Promise<PrincipalOrNobody>
   /** A stream that is silent for so long says a comment. Default 15 000. */
   readonly keepAliveMs?: number
-  /** How many streams may be open, and for how long. */
+  /** How many streams may be open and for how long, and how many runs may go on without one. */
   readonly streams?: Omit<StreamLimits, "maxAge"> & {
     /** After that a stream ends with an error that says where to go on reading. Default 3 600 000. */
     readonly maxAgeMs?: number
@@ -86,6 +86,8 @@ const handlerFields = [
   "maxGraceMs"
 ]
 
+const streamFields = ["perPrincipal", "total", "maxAgeMs", "detachedPerPrincipal", "detachedTotal"] as const
+
 const toDisconnect = (policy: HandlerOptions["onDisconnect"]): Settings["onDisconnect"] => {
   if (typeof policy !== "object") return policy
   const { graceMs } = optionsOf("onDisconnect", policy, ["graceMs"])
@@ -100,7 +102,7 @@ const toDisconnect = (policy: HandlerOptions["onDisconnect"]): Settings["onDisco
 const toSettings = (options: HandlerOptions): Settings => {
   refuseUnknown("The server", options, handlerFields)
   const { authenticate, keepAliveMs, maxGraceMs, onDisconnect, runLog, streams, ...rest } = options
-  const limits = streams && optionsOf("streams", streams, ["perPrincipal", "total", "maxAgeMs"])
+  const limits = streams && optionsOf("streams", streams, streamFields)
   const log = runLog && optionsOf("runLog", runLog, ["maxChunks", "maxBytes", "maxAgeMs", "maxRuns"])
   return said<Settings>({
     ...rest,
@@ -114,7 +116,9 @@ const toSettings = (options: HandlerOptions): Settings => {
       said<StreamLimits>({
         perPrincipal: limits.perPrincipal,
         total: limits.total,
-        maxAge: maybeTime("streams.maxAgeMs", limits.maxAgeMs)
+        maxAge: maybeTime("streams.maxAgeMs", limits.maxAgeMs),
+        detachedPerPrincipal: limits.detachedPerPrincipal,
+        detachedTotal: limits.detachedTotal
       }),
     runLog:
       log &&
