@@ -6,7 +6,7 @@ import type { Chunk } from "../protocol/Chunk.js"
 import type { Input } from "../protocol/Conversation.js"
 import { begin, checkCall } from "./agentRoutes.js"
 import type { Asked } from "./asked.js"
-import { checkFiles } from "./files.js"
+import { checkFiles, loadFiles } from "./files.js"
 import type { HostAgent, HostRunOptions } from "./Host.js"
 import type { InvalidRequest } from "./mapping/InvalidRequest.js"
 import { invalidBody, Refusal } from "./refusal.js"
@@ -24,7 +24,7 @@ export const wellFormed = <A>(read: Either.Either<A, InvalidRequest>): Effect.Ef
 /** A response of these clients is whole: it ends when its tasks are answered, unless the request says otherwise. */
 const untilIdle = (options: RequestedOptions): RequestedOptions => ({ untilIdle: true, ...options })
 
-/** Begins a run of the messages. Files in any of `all` are checked: the run, or its next one, is going to be told them. */
+/** Begins a run of the messages. Files in any of `all` are checked, those that the run is told are fetched. */
 export const answer = Effect.fnUntraced(function* (
   asked: Asked,
   agent: HostAgent,
@@ -35,6 +35,7 @@ export const answer = Effect.fnUntraced(function* (
 ) {
   if (messages.length === 0) return yield* invalidBody("messages", "is required")
   yield* checkFiles(all, asked.settings.files)
+  yield* loadFiles(messages, asked.settings.files)
   return yield* begin(
     asked,
     agent,

@@ -45,13 +45,30 @@ export const clientOptions: ReadonlyArray<ClientOption> = [
 ]
 
 /**
- * `refuse`: a message with a URL is answered with 400. With `hosts`, URLs of these hosts are let through over https, when
- * none of their addresses is private: `["images.example"]`, and `["*"]` for every host that is public.
+ * `refuse`: a message with a URL is answered with 400. With `hosts`, the server fetches files of these hosts over https, from
+ * addresses that are public, and the run is told their bytes, never their URL: `["images.example"]`, and `["*"]` for every host.
  *
  * @since 0.1.0
  * @category models
  */
-export type FilePolicy = "refuse" | { readonly hosts: ReadonlyArray<string> }
+export type FilePolicy =
+  | "refuse"
+  | {
+      readonly hosts: ReadonlyArray<string>
+      /** Of all files of one request, there are at most 32. Default 5 MiB. */
+      readonly maxBytes?: number
+      /** For all files of one request. Default 20 seconds. */
+      readonly timeout?: Duration.DurationInput
+    }
+
+/** The same, read. */
+export type FileLimits =
+  | "refuse"
+  | {
+      readonly hosts: ReadonlyArray<string>
+      readonly maxBytes: number
+      readonly timeout: Duration.Duration
+    }
 
 /** How many streams may be open and for how long, and how many runs may go on without one. @since 0.1.0 @category models */
 export interface StreamLimits {
@@ -142,7 +159,7 @@ export interface ServerSettings {
   readonly requestContext: Settings["requestContext"]
   readonly clientContext: ReadonlySet<string>
   readonly clientOptions: ReadonlySet<ClientOption>
-  readonly files: FilePolicy
+  readonly files: FileLimits
   readonly cors: { readonly origins: ReadonlySet<string>; readonly credentials: boolean } | undefined
   readonly maxBodyBytes: number
   readonly keepAlive: Duration.Duration
@@ -195,6 +212,25 @@ const streamFields = ["perPrincipal", "total", "maxAge", "detachedPerPrincipal",
 
 const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text
 
+const isHost = (text: string): boolean =>
+  text === "*" || (URL.canParse(`https://${text}`) && new URL(`https://${text}`).host === text)
+
+const filesOf = (files: FilePolicy): FileLimits => {
+  if (files === "refuse") return files
+  refuseUnknown("`files`", files, ["hosts", "maxBytes", "timeout"])
+  const { hosts, maxBytes, timeout } = files
+  if (!Array.isArray(hosts)) throw wrong("files.hosts", 'is no list. Give for example ["images.example"].')
+  for (const host of hosts) {
+    if (isHost(host)) continue
+    throw wrong("files.hosts", `has "${host}", which is no host. Give for example "images.example", or "*".`)
+  }
+  return {
+    hosts,
+    maxBytes: count("files.maxBytes", maxBytes, 5 * 2 ** 20),
+    timeout: time("files.timeout", timeout, "20 seconds")
+  }
+}
+
 const corsOf = (cors: Settings["cors"]): ServerSettings["cors"] => {
   if (cors === undefined) return undefined
   refuseUnknown("`cors`", cors, ["origins", "credentials"])
@@ -224,14 +260,13 @@ export const settingsOf = (options: Settings): ServerSettings => {
   refuseUnknown("`streams`", streams, streamFields)
   refuseUnknown("`runLog`", runLog, ["maxChunks", "maxBytes", "maxAge", "maxRuns"])
   refuseUnknown("`expose`", expose, ["errors", "provider"])
-  if (files !== "refuse") refuseUnknown("`files`", files, ["hosts"])
   return {
     prefix,
     authenticate: options.authenticate,
     requestContext: options.requestContext,
     clientContext: new Set(options.clientContext ?? []),
     clientOptions: allowed(options.clientOptions ?? []),
-    files,
+    files: filesOf(files),
     cors: corsOf(options.cors),
     maxBodyBytes: count("maxBodyBytes", options.maxBodyBytes, 2 ** 20),
     keepAlive: time("keepAlive", options.keepAlive, "15 seconds"),
