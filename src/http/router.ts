@@ -58,9 +58,6 @@ const routes: ReadonlyArray<Route> = [
   ["GET", "/v1/models/:agentId", OpenAi.model]
 ]
 
-/** Of paths that nobody answers, and of other methods of those that somebody does. */
-const otherMethods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"] as const
-
 const unauthorized = new Refusal({ status: 401, message: "Invalid or expired token" })
 
 /** Who sends the request: known before anything of its body is read. */
@@ -148,17 +145,19 @@ export const routerOf = (server: Server): HttpRouter.HttpRouter => {
   const known = routes.map(([method, path, handler]) =>
     HttpRouter.makeRoute(method, path, answer(server, path, handler))
   )
-  const asks = Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) =>
-    preflight(headers, server.settings.cors)
-  )
-  const nowhere = (path: "/*" | "/v1/*") => {
-    const handler = answer(server, path, () => notFound("Route"))
-    return otherMethods.map(method => HttpRouter.makeRoute(method, path, handler))
+  // Of paths that nobody answers, and of other methods of those that somebody does.
+  const nowhere = (path: `/${string}`) => {
+    const unanswered = answer(server, path, () => notFound("Route"))
+    const handler = Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers, method }) =>
+      method === "OPTIONS" ? Effect.succeed(preflight(headers, server.settings.cors)) : unanswered
+    )
+    return HttpRouter.makeRoute("*", path, handler)
   }
-  return HttpRouter.fromIterable([
-    ...known,
-    HttpRouter.makeRoute("OPTIONS", "/*", asks),
-    ...nowhere("/v1/*"),
-    ...nowhere("/*")
-  ]).pipe(HttpRouter.prefixAll(server.settings.prefix))
+  return HttpRouter.fromIterable([...known, nowhere("/v1/*"), nowhere("/*"), nowhere("/")]).pipe(
+    HttpRouter.prefixAll(server.settings.prefix)
+  )
 }
+
+/** What a router does not even look for, a path that cannot be decoded for example, is refused like what it does not find. */
+export const appOf = (routes: HttpRouter.HttpRouter) =>
+  Effect.catchTag(routes, "RouteNotFound", () => Effect.succeed(refused(notFound("Route"))))

@@ -6,6 +6,7 @@ import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as ExecutionStrategy from "effect/ExecutionStrategy"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
@@ -126,7 +127,7 @@ const endOf = (exit: Exit.Exit<unknown, unknown>, isTelling: boolean): End => {
 export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope.Scope> =>
   Effect.gen(function* () {
     const closing = yield* Deferred.make<void>()
-    const scope = yield* Scope.make()
+    const scope = yield* Scope.make(ExecutionStrategy.parallel)
     const served = new Map<string, ServedRun>()
     /** By every id that a chunk of theirs has; the one that came last has it. */
     const byRunId = new Map<string, ServedRun>()
@@ -192,6 +193,8 @@ export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope
             hasBegun = true
             Deferred.unsafeDone(run.begun, Effect.void)
           }
+          // The server has ended it, and is about to interrupt this fiber: what else comes is for nobody.
+          if (log.end !== undefined) return Effect.never
           return log.hasRoom() ? Effect.void : room
         })
       )
@@ -318,13 +321,12 @@ export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope
       Effect.gen(function* () {
         isClosing = true
         const going = [...served.values()].filter(({ log }) => log.end === undefined)
-        for (const run of going) run.abort(shuttingDown)
         yield* Deferred.succeed(closing, undefined)
-        yield* Effect.forEach(going, ({ log }) => ended(log), {
-          concurrency: "unbounded",
-          discard: true
-        }).pipe(Effect.timeoutOption(endsWithin))
+        // Whoever ends a scope is not to be interrupted, and would wait for the last run whatever the time.
+        yield* Effect.timeoutOption(Effect.interruptible(stopped(going)), endsWithin)
         for (const { log } of going) log.close({ _tag: "Broken", message: shuttingDown })
+        // What readers are told goes first: what runs leave behind may take longer to put away.
+        yield* turn
         yield* Scope.close(scope, Exit.void)
       })
     )
@@ -344,6 +346,32 @@ export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope
       detached: () => detached.size
     }
   })
+
+/** Timers and sockets have their turn. */
+const turn = Effect.sleep(0)
+
+/** Runs that are stopped at the same time: of a thousand the last one would keep every clock waiting. */
+const stoppedAtOnce = 16
+
+/** Stops runs and waits until each has told so. */
+const stopped = (runs: ReadonlyArray<ServedRun>): Effect.Effect<void> =>
+  Effect.forEach(
+    runs.flatMap((_, index) =>
+      index % stoppedAtOnce === 0 ? [runs.slice(index, index + stoppedAtOnce)] : []
+    ),
+    some =>
+      Effect.zipRight(
+        Effect.sync(() => {
+          for (const run of some) run.abort(shuttingDown)
+        }),
+        turn
+      ),
+    { discard: true }
+  ).pipe(
+    Effect.zipRight(
+      Effect.forEach(runs, ({ log }) => ended(log), { concurrency: "unbounded", discard: true })
+    )
+  )
 
 /** Waits for the end of a log, whether its readers read it or not. */
 const ended = (log: ReplayLog): Effect.Effect<void> =>
