@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url"
 import { onTestFinished } from "vitest"
 
 /** What the server's process holds. Memory in bytes. */
-export interface Figures {
+interface Figures {
   readonly heap: number
   readonly rss: number
   /** The most that it ever had. */
