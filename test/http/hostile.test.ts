@@ -130,7 +130,7 @@ describe("hostile requests", () => {
           if (!path.startsWith("/memory")) expect(response.status).toBeGreaterThanOrEqual(400)
         }
       ),
-      { numRuns: 300 }
+      { numRuns: 150 }
     )
     expect(Reflect.get({}, "isAdmin")).toBeUndefined()
   }, 60_000)
@@ -239,7 +239,7 @@ describe("hostile requests", () => {
         if (verb !== "OPTIONS" && verb !== "HEAD")
           expect([where, type, /[{[]/.test(body)]).toEqual([where, "application/json", true])
       }),
-      { numRuns: 300 }
+      { numRuns: 150 }
     )
     expect((await fetch(`${api}/agents`)).status).toBe(200)
   }, 60_000)
