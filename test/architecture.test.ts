@@ -26,7 +26,7 @@ const isAllowed = (specifier: string): boolean =>
   /^effect\/[A-Z]\w+$/.test(specifier) ||
   /^@effect\/(ai|sql-pg|platform)\/[A-Z]\w+$/.test(specifier) ||
   /^@effect\/platform-node\/Node\w+$/.test(specifier) ||
-  specifier === "node:http" ||
+  ["node:http", "node:https", "node:net"].includes(specifier) ||
   specifier.startsWith("@modelcontextprotocol/sdk/") ||
   ["@standard-schema/spec", "@cfworker/json-schema", "@libsql/client"].includes(specifier)
 
@@ -162,6 +162,18 @@ describe("architecture", () => {
     expect([...loaded].filter(name => schemaModules.includes(name))).toEqual([])
     // Every file takes a millisecond to load. What only some applications need is loaded by the first run that needs it.
     expect(own.length, own.join(", ")).toBeLessThanOrEqual(mostOwnModules)
+  })
+
+  it("needs Node only where it serves with Node's own server", () => {
+    const needing = modules.filter(({ text }) =>
+      Array.from(text.matchAll(importPattern)).some(
+        ([statement, specifier = ""]) =>
+          /^(node:|@effect\/platform-node)/.test(specifier) && !/^\s*import type\b/.test(statement)
+      )
+    )
+    expect(needing.map(({ path }) => path)).toEqual(["http/nodeServer.ts"])
+    const importing = modules.filter(({ text }) => /from\s+"[^"]*\/nodeServer\.js"/.test(code(text)))
+    expect(importing.map(({ path }) => path)).toEqual([])
   })
 
   it("keeps files and rooms small", () => {

@@ -15,7 +15,7 @@ import { InvalidConfiguration } from "../protocol/Errors.js"
 import { OpenStreams } from "./asked.js"
 import type { Host } from "./Host.js"
 import { type Agents, type AgentsRequirements, hostOf } from "./hostAgents.js"
-import { routerOf } from "./router.js"
+import { appOf, routerOf } from "./router.js"
 import { make as makeRuns } from "./runs.js"
 import { type Settings, settingsOf } from "./settings.js"
 
@@ -98,7 +98,7 @@ export const router = <const A extends Agents>(
 export const layer = <const A extends Agents>(
   options: Options<A>
 ): Layer.Layer<never, InvalidConfiguration, AgentsRequirements<A> | HttpServer.HttpServer> =>
-  Layer.scopedDiscard(Effect.flatMap(router(options), routes => HttpServer.serveEffect(routes)))
+  Layer.scopedDiscard(Effect.flatMap(router(options), routes => HttpServer.serveEffect(appOf(routes))))
 
 /**
  * A function from `Request` to `Response`, for servers that speak the web's own types. It works as long as the scope is open.
@@ -119,6 +119,6 @@ export const toWebHandler = (
   routes: HttpRouter.HttpRouter
 ): Effect.Effect<(request: Request) => Promise<Response>> =>
   Effect.map(Effect.runtime<never>(), runtime => {
-    const handler = HttpApp.toWebHandlerRuntime(runtime)(routes)
+    const handler = HttpApp.toWebHandlerRuntime(runtime)(appOf(routes))
     return (request: Request) => handler(request)
   })

@@ -49,7 +49,7 @@ export const begin = Effect.fnUntraced(function* (
   isResumed: boolean,
   conversation?: Conversation
 ) {
-  const { headers, host, resource, runs, settings } = asked
+  const { headers, host, principal, resource, runs, settings } = asked
   yield* checkThread(host, options)
   const policy = readPolicy(headers[disconnectHeader], settings)
   if (policy instanceof Refusal) return yield* policy
@@ -63,6 +63,7 @@ export const begin = Effect.fnUntraced(function* (
     id,
     agentId: agent.id,
     owner: resource,
+    principalId: principal?.id,
     policy,
     ...(conversation === undefined ? {} : { conversation }),
     stream: abortSignal => stream({ ...options, ...(isResumed ? {} : { runId: id }), abortSignal })

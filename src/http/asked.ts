@@ -8,6 +8,7 @@ import type { Fields, Query } from "./reading.js"
 import { notFound, Refusal } from "./refusal.js"
 import type { Runs } from "./runs.js"
 import type { Principal, ServerSettings } from "./settings.js"
+import { Tally } from "./tally.js"
 
 /** What all requests of a server share. */
 export interface Server {
@@ -51,39 +52,30 @@ export const isOwn = (
 
 /** Counts the streams that are open. */
 export class OpenStreams {
-  private readonly counts = new Map<string, number>()
-  private total = 0
+  private readonly tally: Tally
 
-  constructor(private readonly limits: Pick<ServerSettings, "perPrincipal" | "totalStreams">) {}
+  constructor({ perPrincipal, totalStreams }: Pick<ServerSettings, "perPrincipal" | "totalStreams">) {
+    this.tally = new Tally({ total: totalStreams, each: perPrincipal })
+  }
 
   get size(): number {
-    return this.total
+    return this.tally.size
   }
 
   /** Holds a place as long as the scope is open. */
   readonly enter = (principal: Principal | undefined): Effect.Effect<void, Refusal, Scope.Scope> =>
     Effect.acquireRelease(
       Effect.suspend(() => {
-        const id = principal?.id
-        const own = id === undefined ? 0 : (this.counts.get(id) ?? 0)
-        if (this.total >= this.limits.totalStreams) {
+        const full = this.tally.full(principal?.id)
+        if (full === "all") {
           return new Refusal({ status: 503, message: "Too many streams are open", retryAfter: 5 })
         }
-        if (own >= this.limits.perPrincipal) {
+        if (full === "own") {
           return new Refusal({ status: 429, message: "Too many of your streams are open", retryAfter: 5 })
         }
-        this.total++
-        if (id !== undefined) this.counts.set(id, own + 1)
+        this.tally.add(principal?.id)
         return Effect.void
       }),
-      () =>
-        Effect.sync(() => {
-          this.total--
-          const id = principal?.id
-          if (id === undefined) return
-          const left = (this.counts.get(id) ?? 1) - 1
-          if (left > 0) this.counts.set(id, left)
-          else this.counts.delete(id)
-        })
+      () => Effect.sync(() => this.tally.remove(principal?.id))
     )
 }

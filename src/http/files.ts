@@ -1,85 +1,21 @@
-/** Files and images that messages name by a URL: somebody is going to fetch them, from where the server stands. */
+/**
+ * Files and images that messages name by a URL. Where the host allows it they are fetched here, and the run is told their bytes:
+ * whoever came later would look the address up again, and may be told another one, inside of some network.
+ */
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { isRecord } from "../protocol/safeJson.js"
+import { isRecord, toBase64 } from "../protocol/safeJson.js"
+import { isPrivate } from "./addresses.js"
+import { type Got, type Network, network as nodeNetwork } from "./network.js"
 import { invalidBody, type Refusal } from "./refusal.js"
-import type { FilePolicy } from "./settings.js"
-
-/** Finds the addresses of a host. */
-export type Lookup = (host: string) => Promise<ReadonlyArray<string>>
-
-const lookupAll: Lookup = async host => {
-  const { lookup } = await import("node:dns/promises")
-  return (await lookup(host, { all: true })).map(({ address }) => address)
-}
-
-const privateV4: ReadonlyArray<readonly [base: string, bits: number]> = [
-  ["0.0.0.0", 8],
-  ["10.0.0.0", 8],
-  ["100.64.0.0", 10],
-  ["127.0.0.0", 8],
-  ["169.254.0.0", 16],
-  ["172.16.0.0", 12],
-  ["192.0.0.0", 24],
-  ["192.0.2.0", 24],
-  ["192.88.99.0", 24],
-  ["192.168.0.0", 16],
-  ["198.18.0.0", 15],
-  ["198.51.100.0", 24],
-  ["203.0.113.0", 24],
-  ["224.0.0.0", 3]
-]
-
-const toNumber = (address: string): number =>
-  address.split(".").reduce((number, part) => number * 256 + Number(part), 0)
-
-const isPrivateV4 = (address: string): boolean =>
-  privateV4.some(([base, bits]) => {
-    const size = 2 ** (32 - bits)
-    return Math.floor(toNumber(address) / size) === Math.floor(toNumber(base) / size)
-  })
-
-/** The eight groups of an IPv6 address; `undefined` when it is none. */
-const groupsOf = (address: string): ReadonlyArray<number> | undefined => {
-  const bare = address.replace(/%.*$/, "").replace(/^\[|\]$/g, "")
-  const mapped = /^(.*:)(\d+\.\d+\.\d+\.\d+)$/.exec(bare)
-  const number = mapped === null ? 0 : toNumber(mapped[2] ?? "")
-  const text =
-    mapped === null
-      ? bare
-      : `${mapped[1]}${Math.floor(number / 65_536).toString(16)}:${(number % 65_536).toString(16)}`
-  const halves = text.split("::")
-  const parts = (half: string | undefined) => (half === undefined || half === "" ? [] : half.split(":"))
-  const [left, right] = [parts(halves[0]), parts(halves[1])]
-  const missing = 8 - left.length - right.length
-  if (halves.length > 2 || missing < 0 || (halves.length === 1 && missing !== 0)) return undefined
-  const groups = [...left, ...Array.from({ length: missing }, () => "0"), ...right].map(part =>
-    Number.parseInt(part, 16)
-  )
-  return groups.some(Number.isNaN) ? undefined : groups
-}
-
-const isPrivateV6 = (address: string): boolean => {
-  const groups = groupsOf(address)
-  if (groups === undefined) return true
-  const [first = 0, second = 0, third = 0] = groups
-  const v4 = (high = 0, low = 0): string => [high >> 8, high & 255, low >> 8, low & 255].join(".")
-  // Mapped, compatible and translated addresses are those of the IPv4 address in them.
-  if (groups.slice(0, 5).every(group => group === 0)) return isPrivateV4(v4(groups[6], groups[7]))
-  if (first === 0x64 && second === 0xff9b) return third !== 0 || isPrivateV4(v4(groups[6], groups[7]))
-  if (first === 0x2002) return isPrivateV4(v4(second, third))
-  // Global unicast, but for documentation, Teredo and what is assigned to protocols.
-  if (first < 0x2000 || first > 0x3fff) return true
-  return first === 0x2001 && (second < 0x200 || second === 0xdb8)
-}
-
-/** Whether an address is anything but a public one. */
-export const isPrivate = (address: string): boolean =>
-  /^\d+\.\d+\.\d+\.\d+$/.test(address) ? isPrivateV4(address) : isPrivateV6(address)
+import type { FileLimits } from "./settings.js"
 
 /** A URL in a message, and where it stands. */
 export interface NamedUrl {
   readonly field: string
   readonly url: string
+  /** Puts something else into its place. */
+  readonly replace: (text: string) => void
 }
 
 /** Keys of parts that hold a file: its bytes, or where it lies. */
@@ -88,59 +24,152 @@ const fileKeys = ["data", "image", "url", "file"]
 /** Also `image-url` and `file-url`, in the outcome of a call. */
 const fileType = /^(file|image|media)/
 
-const isInline = (text: string): boolean => /^data:/i.test(text) || !/^[a-z][a-z0-9+.-]*:/i.test(text)
+/** As messages are read: whatever has a colon and is no data URL is a URL, were there blanks in front of it. */
+const isInline = (text: string): boolean => /^data:/i.test(text) || !text.includes(":")
+
+interface Place {
+  readonly value: unknown
+  readonly field: string
+  readonly isFile: boolean
+  readonly replace: (text: string) => void
+}
+
+const itemsOf = ({ field, isFile, value }: Place): ReadonlyArray<Place> => {
+  if (Array.isArray(value)) {
+    return value.map((item: unknown, index) => ({
+      value: item,
+      field: `${field}[${index}]`,
+      isFile,
+      replace: text => {
+        value[index] = text
+      }
+    }))
+  }
+  if (!isRecord(value)) return []
+  const holdsFile = isFile || (typeof value["type"] === "string" && fileType.test(value["type"]))
+  return Object.entries(value).map(([key, item]) => ({
+    value: item,
+    field: `${field}.${key}`,
+    isFile: holdsFile && fileKeys.includes(key),
+    replace: text => {
+      value[key] = text
+    }
+  }))
+}
 
 /** Every URL of a file that the messages hold, however deep; inline data is none. */
 export const urlsIn = (messages: unknown, field = "messages"): ReadonlyArray<NamedUrl> => {
   const found: Array<NamedUrl> = []
-  const seen: Array<readonly [value: unknown, field: string, isFile: boolean]> = [[messages, field, false]]
-  for (let next = seen.pop(); next !== undefined; next = seen.pop()) {
-    const [value, at, isFile] = next
-    if (typeof value === "string") {
-      if (isFile && !isInline(value)) found.push({ field: at, url: value })
-    } else if (Array.isArray(value)) {
-      value.forEach((item: unknown, index) => seen.push([item, `${at}[${index}]`, isFile]))
-    } else if (isRecord(value)) {
-      const holdsFile = isFile || (typeof value["type"] === "string" && fileType.test(value["type"]))
-      for (const [key, item] of Object.entries(value)) {
-        seen.push([item, `${at}.${key}`, holdsFile && fileKeys.includes(key)])
-      }
-    }
+  const open: Array<Place> = [{ value: messages, field, isFile: false, replace: () => undefined }]
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { field: at, isFile, replace, value } = next
+    if (isFile && typeof value === "string" && !isInline(value))
+      found.push({ field: at, url: value, replace })
+    for (const item of itemsOf(next)) open.push(item)
   }
   return found.reverse()
 }
 
-const isAllowedHost = (host: string, hosts: ReadonlyArray<string>): boolean =>
-  hosts.includes("*") || hosts.includes(host)
+/** Files of one request. */
+const mostFiles = 32
 
-/** Refuses messages that name files which the policy does not let through. */
-export const checkFiles = (
+/** Redirects on the way to one file. */
+const mostRedirects = 3
+
+/** Files of one request that are fetched at the same time. */
+const concurrency = 4
+
+const notAllowed = (field: string): Refusal => invalidBody(field, "Files of this host are not allowed.")
+
+/** Says nothing of why: what a server can reach is not for its clients to know. */
+const notFetched = (field: string): Refusal => invalidBody(field, "This file could not be fetched.")
+
+const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, "")
+
+/** The URL, when the policy lets it through. */
+const allowed = (field: string, url: string, policy: FileLimits): Effect.Effect<URL, Refusal> => {
+  if (policy === "refuse") return invalidBody(field, "Files are not fetched here. Send the data itself.")
+  const parsed = URL.canParse(url) ? new URL(url) : undefined
+  if (
+    parsed?.protocol !== "https:" ||
+    parsed.username !== "" ||
+    parsed.password !== "" ||
+    parsed.port !== ""
+  ) {
+    return invalidBody(field, "Only https URLs without credentials and without a port are allowed.")
+  }
+  return policy.hosts.includes("*") || policy.hosts.includes(hostOf(parsed))
+    ? Effect.succeed(parsed)
+    : notAllowed(field)
+}
+
+/** Refuses messages that name files which the policy does not let through. Nothing is asked of anybody. */
+export const checkFiles = (messages: unknown, policy: FileLimits): Effect.Effect<void, Refusal> =>
+  Effect.forEach(urlsIn(messages), ({ field, url }) => allowed(field, url, policy), { discard: true })
+
+/** What the files of one request may take together. */
+interface Budget {
+  left: number
+}
+
+const fetched = Effect.fnUntraced(function* (
+  { field, url }: NamedUrl,
+  policy: FileLimits,
+  budget: Budget,
+  { get, lookup }: Network
+) {
+  let next = url
+  for (let hops = 0; hops <= mostRedirects; hops++) {
+    const to = yield* allowed(field, next, policy)
+    const addresses = yield* Effect.tryPromise({
+      try: () => lookup(hostOf(to)),
+      catch: () => notAllowed(field)
+    })
+    if (addresses.length === 0 || addresses.some(isPrivate)) return yield* notAllowed(field)
+    const got: Got = yield* Effect.tryPromise({
+      // These addresses, and not what the name may mean a moment later.
+      try: signal =>
+        get(to, addresses, {
+          signal,
+          take: bytes => {
+            budget.left -= bytes
+            return budget.left >= 0
+          }
+        }),
+      catch: () =>
+        budget.left < 0 ? invalidBody(field, "The files of this request are too large.") : notFetched(field)
+    })
+    if (got._tag === "File") return `data:${got.mediaType};base64,${toBase64(got.bytes)}`
+    if (!URL.canParse(got.location, to)) return yield* notFetched(field)
+    next = new URL(got.location, to).href
+  }
+  return yield* notFetched(field)
+})
+
+/**
+ * Fetches the files that messages name, and puts their bytes into the place of their URLs. The messages are those of one request,
+ * and nobody else's: they are changed as they are.
+ */
+export const loadFiles = Effect.fnUntraced(function* (
   messages: unknown,
-  policy: FilePolicy,
-  lookup: Lookup = lookupAll
-): Effect.Effect<void, Refusal> =>
-  Effect.forEach(
-    urlsIn(messages),
-    ({ field, url }) =>
-      Effect.gen(function* () {
-        if (policy === "refuse") {
-          return yield* invalidBody(field, "Files are not fetched here. Send the data itself.")
-        }
-        const parsed = URL.canParse(url) ? new URL(url) : undefined
-        if (parsed === undefined || parsed.protocol !== "https:" || parsed.username !== "") {
-          return yield* invalidBody(field, "Only https URLs without credentials are allowed.")
-        }
-        const host = parsed.hostname.replace(/^\[|\]$/g, "")
-        if (!isAllowedHost(host, policy.hosts)) {
-          return yield* invalidBody(field, "Files of this host are not allowed.")
-        }
-        const addresses = yield* Effect.tryPromise({
-          try: () => lookup(host),
-          catch: () => invalidBody(field, "The host of this file is not known.")
-        })
-        if (addresses.length === 0 || addresses.some(isPrivate)) {
-          return yield* invalidBody(field, "Files of this host are not allowed.")
-        }
-      }),
-    { discard: true }
+  policy: FileLimits,
+  network: Network = nodeNetwork
+) {
+  const named = urlsIn(messages)
+  for (const { field, url } of named) yield* allowed(field, url, policy)
+  const [first] = named
+  if (first === undefined || policy === "refuse") return
+  if (named.length > mostFiles)
+    return yield* invalidBody(first.field, `There may be at most ${mostFiles} files.`)
+  const budget: Budget = { left: policy.maxBytes }
+  yield* Effect.forEach(
+    named,
+    file => Effect.map(fetched(file, policy, budget, network), data => file.replace(data)),
+    { concurrency, discard: true }
+  ).pipe(
+    Effect.timeoutFail({
+      duration: policy.timeout,
+      onTimeout: () => invalidBody(first.field, `Files took longer than ${Duration.format(policy.timeout)}.`)
+    })
   )
+})

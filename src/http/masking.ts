@@ -160,11 +160,22 @@ export const mask = (chunk: Chunk, exposed: Exposed): Chunk | undefined => {
   }
 }
 
+/** Whether JSON holds it as it is: texts without a lone surrogate, and nothing else. */
+const isPlain = (record: object): boolean =>
+  Object.values(record).every(
+    value => value === undefined || (typeof value === "string" && value.isWellFormed())
+  )
+
 /** The JSON of a chunk, on one line. The same as that of `Chunk.encode`, without a schema. */
-export const encode = (chunk: Chunk): string =>
-  chunk.type === "file" && typeof chunk.payload.data !== "string"
-    ? stringify({ ...chunk, payload: { ...chunk.payload, encoding: "base64" } })
-    : stringify(chunk)
+export const encode = (chunk: Chunk): string => {
+  if (chunk.type === "file" && typeof chunk.payload.data !== "string") {
+    return stringify({ ...chunk, payload: { ...chunk.payload, encoding: "base64" } })
+  }
+  // Most chunks are deltas: to look through one of them costs a fifth of what making it safe does.
+  if (chunk.type !== "text-delta" && chunk.type !== "reasoning-delta") return stringify(chunk)
+  const { payload, ...envelope } = chunk
+  return isPlain(payload) && isPlain(envelope) ? JSON.stringify(chunk) : stringify(chunk)
+}
 
 /** An error in the middle of a stream, as a chunk. */
 export const errorFrame = (runId: string, message: string): string =>

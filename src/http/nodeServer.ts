@@ -6,6 +6,7 @@ import type { ServeError } from "@effect/platform/HttpServerError"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import { appOf } from "./router.js"
 
 /** Where a server listens. */
 export interface Address {
@@ -35,7 +36,7 @@ export const listen = <E, R>(
     const server = createServer()
     const http = yield* NodeHttpServer.make(() => server, { port, host: hostname })
     yield* Effect.addFinalizer(() => closeConnections(server))
-    yield* http.serve(yield* routes)
+    yield* http.serve(appOf(yield* routes))
     const { address } = http
     return urlOf(hostname, address._tag === "TcpAddress" ? address.port : port)
   })

@@ -56,13 +56,16 @@ const failed = ({ error, headers, status }: Failure): HttpServerResponse.HttpSer
 const said = ({ issues, message }: Refusal): string =>
   issues === undefined ? message : issues.map(issue => `${issue.field}: ${issue.message}`).join(" ")
 
+/** What the client of OpenAI tells apart by more than a status. */
+const codes: Readonly<Record<number, string>> = { 401: "invalid_api_key", 429: "rate_limit_exceeded" }
+
 /** A refusal as clients of OpenAI read it. Not to be repeated, but where it says when. */
-const refused = (refusal: Refusal): HttpServerResponse.HttpServerResponse => {
+export const refused = (refusal: Refusal): HttpServerResponse.HttpServerResponse => {
   const { issues, retryAfter, status } = refusal
   const error = {
     message: said(refusal),
     type: status < 500 ? "invalid_request_error" : "server_error",
-    code: null,
+    code: codes[status] ?? null,
     param: issues?.[0]?.field ?? null
   }
   return HttpServerResponse.setHeaders(

@@ -7,7 +7,7 @@ import type { Input } from "../protocol/Conversation.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
 import { begin, checkCall } from "./agentRoutes.js"
 import type { Asked } from "./asked.js"
-import { checkFiles } from "./files.js"
+import { checkFiles, loadFiles } from "./files.js"
 import type { HostAgent, HostRunOptions } from "./Host.js"
 import type { InvalidRequest } from "./mapping/InvalidRequest.js"
 import { invalidBody, Refusal } from "./refusal.js"
@@ -34,7 +34,7 @@ const inTheirWords = (error: unknown): unknown =>
       )
     : error
 
-/** Begins a run of the messages. Files in any of `all` are checked: the run, or its next one, is going to be told them. */
+/** Begins a run of the messages. Files in any of `all` are checked, those that the run is told are fetched. */
 export const answer = Effect.fnUntraced(function* (
   asked: Asked,
   agent: HostAgent,
@@ -45,6 +45,7 @@ export const answer = Effect.fnUntraced(function* (
 ) {
   if (messages.length === 0) return yield* invalidBody("messages", "is required")
   yield* checkFiles(all, asked.settings.files)
+  yield* loadFiles(messages, asked.settings.files)
   return yield* begin(
     asked,
     agent,

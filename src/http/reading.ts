@@ -56,6 +56,18 @@ const decoder = new TextDecoder("utf-8", { fatal: true })
 const hasBody = (request: HttpServerRequest.HttpServerRequest): boolean =>
   request.headers["transfer-encoding"] !== undefined || Number(request.headers["content-length"] ?? 0) > 0
 
+/** Levels of a body: deeper ones are nobody's messages, and whoever goes through them needs a stack for each. */
+const mostLevels = 200
+
+const isTooDeep = (body: unknown): boolean => {
+  let level: ReadonlyArray<unknown> = [body]
+  for (let depth = 0; depth <= mostLevels; depth++) {
+    level = level.flatMap(value => (typeof value === "object" && value !== null ? Object.values(value) : []))
+    if (level.length === 0) return false
+  }
+  return true
+}
+
 /** The fields of a JSON body; none when there is no body. */
 export const readBody = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
@@ -73,6 +85,7 @@ export const readBody = Effect.fnUntraced(function* (
     catch: () => invalidBody("body", "is no JSON")
   })
   if (!isRecord(body)) return yield* invalidBody("root", "must be an object")
+  if (isTooDeep(body)) return yield* invalidBody("root", `may have at most ${mostLevels} levels`)
   const fields: Fields = body
   return fields
 })

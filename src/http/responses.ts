@@ -32,12 +32,9 @@ export const refused = ({
   status
 }: Refusal): HttpServerResponse.HttpServerResponse => {
   const response = json(issues === undefined ? { error: message } : { error: message, issues }, status)
-  const later =
-    retryAfter === undefined
-      ? response
-      : HttpServerResponse.setHeader(response, "retry-after", String(retryAfter))
-  // Of a body that was not read to its end the rest would be taken for the next request.
-  return status === 413 ? HttpServerResponse.setHeader(later, "connection", "close") : later
+  return retryAfter === undefined
+    ? response
+    : HttpServerResponse.setHeader(response, "retry-after", String(retryAfter))
 }
 
 const encoder = new TextEncoder()

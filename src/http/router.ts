@@ -1,7 +1,7 @@
 /** The paths of a server, and what every request goes through. */
 import * as HttpRouter from "@effect/platform/HttpRouter"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
-import type * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -58,9 +58,6 @@ const routes: ReadonlyArray<Route> = [
   ["GET", "/v1/models/:agentId", OpenAi.model]
 ]
 
-/** Of paths that nobody answers, and of other methods of those that somebody does. */
-const otherMethods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"] as const
-
 const unauthorized = new Refusal({ status: 401, message: "Invalid or expired token" })
 
 /** Who sends the request: known before anything of its body is read. */
@@ -88,8 +85,14 @@ const queryOf = (url: string): URLSearchParams => {
   return new URLSearchParams(place < 0 ? "" : url.slice(place + 1))
 }
 
+/** What a refusal is to the clients of a path. */
+type Refused = typeof refused
+
+/** OpenAI's clients read errors of their own shape, whoever refuses. */
+const refusedOf = (path: string): Refused => (path.startsWith("/v1/") ? OpenAi.refused : refused)
+
 /** What a request fails with, as a response. What is the server's own fault is for its log. */
-const failed = (settings: ServerSettings, cause: Cause.Cause<unknown>) => {
+const failed = (settings: ServerSettings, refusedAs: Refused, cause: Cause.Cause<unknown>) => {
   // Nobody is there any more.
   if (Cause.isInterruptedOnly(cause))
     return Effect.failCause(Cause.empty).pipe(Effect.zipRight(Effect.interrupt))
@@ -97,7 +100,11 @@ const failed = (settings: ServerSettings, cause: Cause.Cause<unknown>) => {
   const refusal = isDefect
     ? new Refusal({ status: 500, message: "The server could not do this." })
     : fromError(Cause.squash(cause), settings.expose.errors === true)
-  const response = Effect.succeed(refused(refusal))
+  const said = refusedAs(refusal)
+  // Of a body that was not read to its end the rest would be taken for the next request.
+  const response = Effect.succeed(
+    refusal.status === 413 ? HttpServerResponse.setHeader(said, "connection", "close") : said
+  )
   return refusal.status === 500 || isDefect
     ? Effect.zipRight(Effect.logError("A request could not be answered.", cause), response)
     : response
@@ -105,6 +112,7 @@ const failed = (settings: ServerSettings, cause: Cause.Cause<unknown>) => {
 
 const answer = (
   server: Server,
+  path: string,
   handler: Handler
 ): Effect.Effect<
   HttpServerResponse.HttpServerResponse,
@@ -128,22 +136,28 @@ const answer = (
         body: method === "GET" ? {} : yield* readBody(request, settings.maxBodyBytes)
       }
       return yield* handler(asked)
-    }).pipe(Effect.catchAllCause(cause => failed(settings, cause)))
+    }).pipe(Effect.catchAllCause(cause => failed(settings, refusedOf(path), cause)))
     return withCors(response, headers, settings.cors)
   })
 
 /** A router of every path. */
 export const routerOf = (server: Server): HttpRouter.HttpRouter => {
   const known = routes.map(([method, path, handler]) =>
-    HttpRouter.makeRoute(method, path, answer(server, handler))
+    HttpRouter.makeRoute(method, path, answer(server, path, handler))
   )
-  const asks = Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) =>
-    preflight(headers, server.settings.cors)
+  // Of paths that nobody answers, and of other methods of those that somebody does.
+  const nowhere = (path: `/${string}`) => {
+    const unanswered = answer(server, path, () => notFound("Route"))
+    const handler = Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers, method }) =>
+      method === "OPTIONS" ? Effect.succeed(preflight(headers, server.settings.cors)) : unanswered
+    )
+    return HttpRouter.makeRoute("*", path, handler)
+  }
+  return HttpRouter.fromIterable([...known, nowhere("/v1/*"), nowhere("/*"), nowhere("/")]).pipe(
+    HttpRouter.prefixAll(server.settings.prefix)
   )
-  const nowhere = answer(server, () => notFound("Route"))
-  return HttpRouter.fromIterable([
-    ...known,
-    HttpRouter.makeRoute("OPTIONS", "/*", asks),
-    ...otherMethods.map(method => HttpRouter.makeRoute(method, "/*", nowhere))
-  ]).pipe(HttpRouter.prefixAll(server.settings.prefix))
 }
+
+/** What a router does not even look for, a path that cannot be decoded for example, is refused like what it does not find. */
+export const appOf = (routes: HttpRouter.HttpRouter) =>
+  Effect.catchTag(routes, "RouteNotFound", () => Effect.succeed(refused(notFound("Route"))))

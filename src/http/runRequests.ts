@@ -5,7 +5,7 @@ import { isRecord } from "../protocol/safeJson.js"
 import type { Asked } from "./asked.js"
 import { readStructured } from "./clientSchema.js"
 import { readTools } from "./clientTools.js"
-import { checkFiles } from "./files.js"
+import { loadFiles } from "./files.js"
 import type { HostRunOptions } from "./Host.js"
 import * as Read from "./reading.js"
 import { invalidBody, Refusal } from "./refusal.js"
@@ -94,7 +94,7 @@ export const readOptions = Effect.fnUntraced(function* (
 const isInput = (value: unknown): value is Input =>
   typeof value === "string" || isRecord(value) || Array.isArray(value)
 
-/** The messages of a request. What they are is found by who reads them; files by their URL are refused here. */
+/** The messages of a request. What they are is found by who reads them; files by their URL are fetched here, or refused. */
 export const readMessages = Effect.fnUntraced(function* ({ body, settings }: Asked) {
   const { messages } = body
   if (messages === undefined || messages === "" || (Array.isArray(messages) && messages.length === 0)) {
@@ -103,10 +103,10 @@ export const readMessages = Effect.fnUntraced(function* ({ body, settings }: Ask
   if (!isInput(messages)) return yield* invalidBody("messages", "must be a text, a message or a list of them")
   if (hasSystem(messages)) {
     return settings.clientOptions.has("instructions")
-      ? yield* Effect.as(checkFiles(messages, settings.files), messages)
+      ? yield* Effect.as(loadFiles(messages, settings.files), messages)
       : yield* invalidBody("messages", "may hold no system messages")
   }
-  yield* checkFiles(messages, settings.files)
+  yield* loadFiles(messages, settings.files)
   return messages
 })
 

@@ -6,11 +6,13 @@ import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as ExecutionStrategy from "effect/ExecutionStrategy"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Chunk } from "../protocol/Chunk.js"
+import { Detached, tooManyDetached } from "./detached.js"
 import { encode, mask, runFailed } from "./masking.js"
 import { notFound, Refusal } from "./refusal.js"
 import { type End, type LogReader, ReplayLog } from "./replayLog.js"
@@ -30,6 +32,8 @@ interface NewRun {
   readonly agentId: string
   /** The resource that may read it; `undefined` where everybody may. */
   readonly owner: string | undefined
+  /** Whom its limits are counted for. */
+  readonly principalId: string | undefined
   readonly policy: OnDisconnect
   readonly conversation?: Conversation
   readonly stream: (abortSignal: AbortSignal) => Stream.Stream<Chunk, unknown>
@@ -40,6 +44,7 @@ interface ServedRun {
   readonly id: string
   readonly agentId: string
   readonly owner: string | undefined
+  readonly principalId: string | undefined
   readonly conversation: Conversation | undefined
   readonly log: ReplayLog
   /** Done when it has told its first chunk; fails with what kept it from doing so. */
@@ -80,8 +85,9 @@ export interface Runs {
   readonly isKnown: (runId: string) => boolean
   /** Done when the server is about to end. */
   readonly closing: Deferred.Deferred<void>
-  /** Runs whose log is kept; for tests and gauges. */
+  /** Runs whose log is kept, and those that go on without a reader; for tests and gauges. */
   readonly size: () => number
+  readonly detached: () => number
 }
 
 /** A run, and a place in it. */
@@ -121,7 +127,7 @@ const endOf = (exit: Exit.Exit<unknown, unknown>, isTelling: boolean): End => {
 export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope.Scope> =>
   Effect.gen(function* () {
     const closing = yield* Deferred.make<void>()
-    const scope = yield* Scope.make()
+    const scope = yield* Scope.make(ExecutionStrategy.parallel)
     const served = new Map<string, ServedRun>()
     /** By every id that a chunk of theirs has; the one that came last has it. */
     const byRunId = new Map<string, ServedRun>()
@@ -129,6 +135,7 @@ export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope
     /** The run of a conversation that came last. */
     const byConversation = new Map<string, ServedRun>()
     const over: Array<ServedRun> = []
+    const detached = new Detached(settings)
     let isClosing = false
 
     const remember = (run: ServedRun, runId: string): void => {
@@ -186,15 +193,19 @@ export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope
             hasBegun = true
             Deferred.unsafeDone(run.begun, Effect.void)
           }
+          // The server has ended it, and is about to interrupt this fiber: what else comes is for nobody.
+          if (log.end !== undefined) return Effect.never
           return log.hasRoom() ? Effect.void : room
         })
       )
       if (!hasBegun && Exit.isFailure(exit)) {
         forget(run, false)
+        detached.delete(run)
         log.close({ _tag: "Broken", message: runFailed(Cause.squash(exit.cause)) })
         yield* Deferred.fail(run.begun, Cause.squash(exit.cause))
         return
       }
+      detached.delete(run)
       // Of a stream that fails after it has told so nothing is left to tell.
       log.close(endOf(exit, isTelling))
       yield* Deferred.succeed(run.begun, undefined)
@@ -206,13 +217,14 @@ export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope
     const left = (run: ServedRun): Effect.Effect<void> =>
       Effect.suspend(() => {
         const { log, policy } = run
-        if (log.readerCount > 0 || log.end !== undefined || policy === "continue" || isClosing)
-          return Effect.void
+        if (log.readerCount > 0 || log.end !== undefined || isClosing) return Effect.void
         const leave = Effect.sync(() => {
           run.leaving = undefined
           if (log.readerCount === 0) run.abort("Its reader has left.")
         })
         if (policy === "abort") return leave
+        if (!detached.add(run)) return Effect.sync(() => run.abort(tooManyDetached))
+        if (policy === "continue") return Effect.void
         return Effect.map(
           Effect.forkIn(Effect.interruptible(Effect.delay(leave, policy.grace)), scope),
           fiber => {
@@ -225,6 +237,7 @@ export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope
       Effect.acquireRelease(
         Effect.suspend(() => {
           const reader = run.log.read(from)
+          detached.delete(run)
           const { leaving } = run
           run.leaving = undefined
           const leave = Effect.suspend(() => {
@@ -242,12 +255,14 @@ export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope
       if (isClosing) return yield* new Refusal({ status: 503, message: shuttingDown, retryAfter: 1 })
       if (served.has(asked.id))
         return yield* new Refusal({ status: 409, message: "This run exists already." })
+      if (asked.policy !== "abort") yield* detached.admit(asked.principalId)
       const controller = new AbortController()
       const log = new ReplayLog(settings)
       const run: ServedRun = {
         id: asked.id,
         agentId: asked.agentId,
         owner: asked.owner,
+        principalId: asked.principalId,
         policy: asked.policy,
         conversation: asked.conversation,
         log,
@@ -306,13 +321,12 @@ export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope
       Effect.gen(function* () {
         isClosing = true
         const going = [...served.values()].filter(({ log }) => log.end === undefined)
-        for (const run of going) run.abort(shuttingDown)
         yield* Deferred.succeed(closing, undefined)
-        yield* Effect.forEach(going, ({ log }) => ended(log), {
-          concurrency: "unbounded",
-          discard: true
-        }).pipe(Effect.timeoutOption(endsWithin))
+        // Whoever ends a scope is not to be interrupted, and would wait for the last run whatever the time.
+        yield* Effect.timeoutOption(Effect.interruptible(stopped(going)), endsWithin)
         for (const { log } of going) log.close({ _tag: "Broken", message: shuttingDown })
+        // What readers are told goes first: what runs leave behind may take longer to put away.
+        yield* turn
         yield* Scope.close(scope, Exit.void)
       })
     )
@@ -328,9 +342,36 @@ export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope
       },
       isKnown: runId => byRunId.has(runId) || gone.has(runId),
       closing,
-      size: () => served.size
+      size: () => served.size,
+      detached: () => detached.size
     }
   })
+
+/** Timers and sockets have their turn. */
+const turn = Effect.sleep(0)
+
+/** Runs that are stopped at the same time: of a thousand the last one would keep every clock waiting. */
+const stoppedAtOnce = 16
+
+/** Stops runs and waits until each has told so. */
+const stopped = (runs: ReadonlyArray<ServedRun>): Effect.Effect<void> =>
+  Effect.forEach(
+    runs.flatMap((_, index) =>
+      index % stoppedAtOnce === 0 ? [runs.slice(index, index + stoppedAtOnce)] : []
+    ),
+    some =>
+      Effect.zipRight(
+        Effect.sync(() => {
+          for (const run of some) run.abort(shuttingDown)
+        }),
+        turn
+      ),
+    { discard: true }
+  ).pipe(
+    Effect.zipRight(
+      Effect.forEach(runs, ({ log }) => ended(log), { concurrency: "unbounded", discard: true })
+    )
+  )
 
 /** Waits for the end of a log, whether its readers read it or not. */
 const ended = (log: ReplayLog): Effect.Effect<void> =>

@@ -49,15 +49,32 @@ export const clientOptions: ReadonlyArray<ClientOption> = [
 ]
 
 /**
- * `refuse`: a message with a URL is answered with 400. With `hosts`, URLs of these hosts are let through over https, when
- * none of their addresses is private: `["images.example"]`, and `["*"]` for every host that is public.
+ * `refuse`: a message with a URL is answered with 400. With `hosts`, the server fetches files of these hosts over https, from
+ * addresses that are public, and the run is told their bytes, never their URL: `["images.example"]`, and `["*"]` for every host.
  *
  * @since 0.1.0
  * @category models
  */
-export type FilePolicy = "refuse" | { readonly hosts: ReadonlyArray<string> }
+export type FilePolicy =
+  | "refuse"
+  | {
+      readonly hosts: ReadonlyArray<string>
+      /** Of all files of one request, there are at most 32. Default 5 MiB. */
+      readonly maxBytes?: number
+      /** For all files of one request. Default 20 seconds. */
+      readonly timeout?: Duration.DurationInput
+    }
 
-/** How many streams may be open, and for how long. @since 0.1.0 @category models */
+/** The same, read. */
+export type FileLimits =
+  | "refuse"
+  | {
+      readonly hosts: ReadonlyArray<string>
+      readonly maxBytes: number
+      readonly timeout: Duration.Duration
+    }
+
+/** How many streams may be open and for how long, and how many runs may go on without one. @since 0.1.0 @category models */
 export interface StreamLimits {
   /** Of one principal; of nobody when there is no `authenticate`. Default 100. */
   readonly perPrincipal?: number
@@ -65,6 +82,13 @@ export interface StreamLimits {
   readonly total?: number
   /** After that a stream ends with an error that says where to go on reading. Default 1 hour. */
   readonly maxAge?: Duration.DurationInput
+  /**
+   * Runs of one principal that go on while nobody reads them; of nobody when there is no `authenticate`. Default 20. With so
+   * many of them, a request for one more is answered with 429, and a run that is left is stopped.
+   */
+  readonly detachedPerPrincipal?: number
+  /** The same of all, answered with 503. Default 1 000. */
+  readonly detachedTotal?: number
 }
 
 /** What is kept of runs, so that readers come late and come back. @since 0.1.0 @category models */
@@ -102,7 +126,7 @@ export interface Settings {
   readonly maxBodyBytes?: number
   /** A stream that is silent for so long says a comment. Default 15 seconds. */
   readonly keepAlive?: Duration.DurationInput
-  /** How many streams may be open, and for how long. */
+  /** How many streams may be open and for how long, and how many runs may go on without one. */
   readonly streams?: StreamLimits
   /** What is kept of runs, so that readers come late and come back. */
   readonly runLog?: RunLogLimits
@@ -139,13 +163,15 @@ export interface ServerSettings {
   readonly requestContext: Settings["requestContext"]
   readonly clientContext: ReadonlySet<string>
   readonly clientOptions: ReadonlySet<ClientOption>
-  readonly files: FilePolicy
+  readonly files: FileLimits
   readonly cors: { readonly origins: ReadonlySet<string>; readonly credentials: boolean } | undefined
   readonly maxBodyBytes: number
   readonly keepAlive: Duration.Duration
   readonly perPrincipal: number
   readonly totalStreams: number
   readonly maxStreamAge: Duration.Duration
+  readonly detachedPerPrincipal: number
+  readonly detachedTotal: number
   readonly maxChunks: number
   readonly maxBytes: number
   readonly maxLogAge: Duration.Duration
@@ -186,7 +212,28 @@ const policy = (value: OnDisconnect): OnDisconnect => {
   throw wrong("onDisconnect", 'is no policy. Give "abort", "continue" or { grace }.')
 }
 
+const streamFields = ["perPrincipal", "total", "maxAge", "detachedPerPrincipal", "detachedTotal"]
+
 const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text
+
+const isHost = (text: string): boolean =>
+  text === "*" || (URL.canParse(`https://${text}`) && new URL(`https://${text}`).host === text)
+
+const filesOf = (files: FilePolicy): FileLimits => {
+  if (files === "refuse") return files
+  refuseUnknown("`files`", files, ["hosts", "maxBytes", "timeout"])
+  const { hosts, maxBytes, timeout } = files
+  if (!Array.isArray(hosts)) throw wrong("files.hosts", 'is no list. Give for example ["images.example"].')
+  for (const host of hosts) {
+    if (isHost(host)) continue
+    throw wrong("files.hosts", `has "${host}", which is no host. Give for example "images.example", or "*".`)
+  }
+  return {
+    hosts,
+    maxBytes: count("files.maxBytes", maxBytes, 5 * 2 ** 20),
+    timeout: time("files.timeout", timeout, "20 seconds")
+  }
+}
 
 const corsOf = (cors: Settings["cors"]): ServerSettings["cors"] => {
   if (cors === undefined) return undefined
@@ -214,23 +261,24 @@ export const settingsOf = (options: Settings): ServerSettings => {
   refuseUnknown("The server", options, settingFields)
   const { expose = {}, files = "refuse", prefix = "/api", runLog = {}, streams = {} } = options
   if (!/^(\/[\w.~-]+)+$/.test(prefix)) throw wrong("prefix", 'is no path. Give for example "/api".')
-  refuseUnknown("`streams`", streams, ["perPrincipal", "total", "maxAge"])
+  refuseUnknown("`streams`", streams, streamFields)
   refuseUnknown("`runLog`", runLog, ["maxChunks", "maxBytes", "maxAge", "maxRuns"])
   refuseUnknown("`expose`", expose, ["errors", "provider"])
-  if (files !== "refuse") refuseUnknown("`files`", files, ["hosts"])
   return {
     prefix,
     authenticate: options.authenticate,
     requestContext: options.requestContext,
     clientContext: new Set(options.clientContext ?? []),
     clientOptions: allowed(options.clientOptions ?? []),
-    files,
+    files: filesOf(files),
     cors: corsOf(options.cors),
     maxBodyBytes: count("maxBodyBytes", options.maxBodyBytes, 2 ** 20),
     keepAlive: time("keepAlive", options.keepAlive, "15 seconds"),
     perPrincipal: count("streams.perPrincipal", streams.perPrincipal, 100),
     totalStreams: count("streams.total", streams.total, 10_000),
     maxStreamAge: time("streams.maxAge", streams.maxAge, "1 hour"),
+    detachedPerPrincipal: count("streams.detachedPerPrincipal", streams.detachedPerPrincipal, 20),
+    detachedTotal: count("streams.detachedTotal", streams.detachedTotal, 1000),
     maxChunks: count("runLog.maxChunks", runLog.maxChunks, 20_000, 64),
     maxBytes: count("runLog.maxBytes", runLog.maxBytes, 2 ** 24, 1024),
     maxLogAge: time("runLog.maxAge", runLog.maxAge, "5 minutes"),

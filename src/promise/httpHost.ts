@@ -19,12 +19,14 @@ import { RunStream } from "./RunStream.js"
 const batchSize = 64
 
 /** The chunks of an output that nobody else reads. Leaving them stops the run. */
-const chunksOf = (output: ModelOutput): Stream.Stream<Chunk> =>
+const begun = (start: () => Promise<ModelOutput>): Stream.Stream<Chunk, unknown> =>
   Stream.unwrapScoped(
     Effect.map(
-      Effect.acquireRelease(
-        Effect.sync(() => RunStream.cursor(output.fullStream)),
-        cursor => Effect.sync(() => cursor.close())
+      Effect.flatMap(fromPromise(start), output =>
+        Effect.acquireRelease(
+          Effect.sync(() => RunStream.cursor(output.fullStream)),
+          cursor => Effect.sync(() => cursor.close())
+        )
       ),
       cursor =>
         Stream.repeatEffectChunkOption(
@@ -50,9 +52,6 @@ const toOptions = ({ untilIdle, ...options }: HostRunOptions): StreamOptions => 
     ? {}
     : { untilIdle: typeof untilIdle === "boolean" ? untilIdle : { maxIdleMs: untilIdle.maxIdle } })
 })
-
-const begun = (start: () => Promise<ModelOutput>): Stream.Stream<Chunk, unknown> =>
-  Stream.flatMap(Stream.fromEffect(fromPromise(start)), chunksOf)
 
 const agentOf = (agent: Agent): HostAgent => ({
   id: agent.id,

@@ -22,7 +22,10 @@ type Authenticate = NonNullable<Settings["authenticate"]>
 
 /** How a container is served. Times are milliseconds. @since 0.1.0 @category models */
 export interface HandlerOptions
-  extends Omit<Settings, "authenticate" | "keepAlive" | "streams" | "runLog" | "onDisconnect" | "maxGrace"> {
+  extends Omit<
+    Settings,
+    "authenticate" | "files" | "keepAlive" | "streams" | "runLog" | "onDisconnect" | "maxGrace"
+  > {
   /**
    * Says who sends a request; `undefined`, or what it throws: nobody we know, and the answer is 401. Without it everybody is the
    * same principal, and sees everything.
@@ -30,9 +33,19 @@ export interface HandlerOptions
   readonly authenticate?: (
     credentials: Parameters<Authenticate>[0]
   ) => PrincipalOrNobody | Promise<PrincipalOrNobody>
+  /**
+   * Files and images that messages name by a URL. Default `refuse`. With `hosts` the server fetches them, from public addresses,
+   * and the run is told their bytes.
+   */
+  readonly files?:
+    | "refuse"
+    | (Omit<FetchedFiles, "timeout"> & {
+        /** For all files of one request. Default 20 000. */
+        readonly timeoutMs?: number
+      })
   /** A stream that is silent for so long says a comment. Default 15 000. */
   readonly keepAliveMs?: number
-  /** How many streams may be open, and for how long. */
+  /** How many streams may be open and for how long, and how many runs may go on without one. */
   readonly streams?: Omit<StreamLimits, "maxAge"> & {
     /** After that a stream ends with an error that says where to go on reading. Default 3 600 000. */
     readonly maxAgeMs?: number
@@ -47,6 +60,8 @@ export interface HandlerOptions
   /** The longest grace that a request may ask for. Default 300 000. */
   readonly maxGraceMs?: number
 }
+
+type FetchedFiles = Exclude<NonNullable<Settings["files"]>, "refuse">
 
 type PrincipalOrNobody = Effect.Effect.Success<ReturnType<Authenticate>>
 
@@ -86,6 +101,8 @@ const handlerFields = [
   "maxGraceMs"
 ]
 
+const streamFields = ["perPrincipal", "total", "maxAgeMs", "detachedPerPrincipal", "detachedTotal"] as const
+
 const toDisconnect = (policy: HandlerOptions["onDisconnect"]): Settings["onDisconnect"] => {
   if (typeof policy !== "object") return policy
   const { graceMs } = optionsOf("onDisconnect", policy, ["graceMs"])
@@ -97,15 +114,23 @@ const toDisconnect = (policy: HandlerOptions["onDisconnect"]): Settings["onDisco
   })
 }
 
+const toFiles = (files: HandlerOptions["files"]): Settings["files"] => {
+  if (typeof files !== "object") return files
+  const { hosts = [], maxBytes, timeoutMs } = optionsOf("files", files, ["hosts", "maxBytes", "timeoutMs"])
+  const timeout = maybeTime("files.timeoutMs", timeoutMs)
+  return { hosts, ...said<Omit<FetchedFiles, "hosts">>({ maxBytes, timeout }) }
+}
+
 const toSettings = (options: HandlerOptions): Settings => {
   refuseUnknown("The server", options, handlerFields)
-  const { authenticate, keepAliveMs, maxGraceMs, onDisconnect, runLog, streams, ...rest } = options
-  const limits = streams && optionsOf("streams", streams, ["perPrincipal", "total", "maxAgeMs"])
+  const { authenticate, files, keepAliveMs, maxGraceMs, onDisconnect, runLog, streams, ...rest } = options
+  const limits = streams && optionsOf("streams", streams, streamFields)
   const log = runLog && optionsOf("runLog", runLog, ["maxChunks", "maxBytes", "maxAgeMs", "maxRuns"])
   return said<Settings>({
     ...rest,
     authenticate:
       authenticate && (credentials => fromPromise<PrincipalOrNobody>(() => authenticate(credentials))),
+    files: toFiles(files),
     keepAlive: maybeTime("keepAliveMs", keepAliveMs),
     maxGrace: maybeTime("maxGraceMs", maxGraceMs),
     onDisconnect: toDisconnect(onDisconnect),
@@ -114,7 +139,9 @@ const toSettings = (options: HandlerOptions): Settings => {
       said<StreamLimits>({
         perPrincipal: limits.perPrincipal,
         total: limits.total,
-        maxAge: maybeTime("streams.maxAgeMs", limits.maxAgeMs)
+        maxAge: maybeTime("streams.maxAgeMs", limits.maxAgeMs),
+        detachedPerPrincipal: limits.detachedPerPrincipal,
+        detachedTotal: limits.detachedTotal
       }),
     runLog:
       log &&

@@ -2,7 +2,7 @@
 import { execFile } from "node:child_process"
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
-import { join, sep } from "node:path"
+import { dirname, join, sep } from "node:path"
 import { fileURLToPath } from "node:url"
 
 const root = fileURLToPath(new URL("../../", import.meta.url))
@@ -134,7 +134,10 @@ export const install = async (
   const versions = await Promise.all(packages.map(installedVersion))
   const quiet = ["--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund"]
   await npm(folder, "install", ...quiet, archive, ...versions)
+  return applicationIn(folder)
+}
 
+const applicationIn = (folder: string): Application => {
   const tsc = join(root, "node_modules/typescript/bin/tsc")
   const write = (name: string, text: string): Promise<void> => writeFile(join(folder, name), text)
   return {
@@ -156,6 +159,32 @@ export const install = async (
       return code === 0 || said.length > 0 ? said : [`code ${code}`]
     }
   }
+}
+
+/** The same application without one of its packages: what is left is where it was, but for the archive. */
+export const without = async (
+  application: Application,
+  folder: string,
+  name: string
+): Promise<Application> => {
+  const { package: installed } = application
+  const from = dirname(installed)
+  const to = join(folder, "node_modules")
+  const scopeOf = (path: string): string | undefined =>
+    path.startsWith("@") ? path.split("/")[0] : undefined
+  await mkdir(to, { recursive: true })
+  await cp(consumers, folder, { recursive: true })
+  await writeFile(join(folder, "package.json"), JSON.stringify({ private: true, type: "module" }))
+  for (const entry of await readdir(from)) {
+    if (entry === manifest.name || entry.startsWith(".")) continue
+    const scope = scopeOf(name)
+    const packages =
+      entry === scope ? (await readdir(join(from, entry))).map(one => `${entry}/${one}`) : [entry]
+    if (entry === scope) await mkdir(join(to, entry))
+    for (const one of packages) if (one !== name) await symlink(join(from, one), join(to, one), "junction")
+  }
+  await cp(installed, join(to, manifest.name), { recursive: true })
+  return applicationIn(folder)
 }
 
 /** Every file below a folder, with `/` between the parts of its path. */

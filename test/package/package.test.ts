@@ -15,7 +15,8 @@ import {
   pack,
   requiredPeers,
   type TemporaryFolder,
-  temporaryFolder
+  temporaryFolder,
+  without
 } from "./archive.js"
 import { surfaceOf } from "./declarations.js"
 
@@ -195,6 +196,23 @@ describe("an application without the optional peers", { timeout: 120_000 }, () =
         optionalPeers.filter(peer => line.includes(`'${peer}'`)).length === 1
     )
     expect(refusals).toEqual(clear)
+  })
+})
+
+describe("an application that serves", { timeout: 120_000 }, () => {
+  it("is told what it misses: Node's server where it is used, and the platform before anything else", async () => {
+    const handlersOnly = await without(full, `${folder.path}/handlers`, "@effect/platform-node")
+    const [refusal, status] = (await handlersOnly.node("serving.mjs")).trimEnd().split("\n")
+    expect(refusal).toMatch(/^InvalidConfiguration: `serve` needs .*npm install @effect\/platform-node$/)
+    // A function from `Request` to `Response` needs no server.
+    expect(status).toBe("200")
+    const said = await bare.node("serving.mjs")
+    expect(said).toContain("ERR_MODULE_NOT_FOUND")
+    expect(said).toContain("'@effect/platform'")
+  })
+
+  it("loads nothing of Node for a handler, not even when it answers", async () => {
+    expect(await full.node("runtimes.mjs")).toBe("200 true\n")
   })
 })
 
