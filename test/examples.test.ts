@@ -1,4 +1,5 @@
-import { execFile } from "node:child_process"
+import { execFile, spawn } from "node:child_process"
+import { once } from "node:events"
 import { readdir, readFile } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "vitest"
@@ -15,6 +16,9 @@ const commands: Readonly<Record<string, ReadonlyArray<string>>> = {
   "01-hello.ts": ["examples/run.ts", "hello"],
   "10-until-idle.ts": ["examples/run.ts"]
 }
+
+/** Serves until it is told to end. */
+const server = "22-web-page.ts"
 
 interface Outcome {
   readonly code: number
@@ -47,11 +51,42 @@ const withoutDurations = (text: string): string => text.replace(/\d+\.\d s\)/g, 
 
 // Each takes two seconds, and four times that on a busy machine.
 describe.concurrent("examples", { timeout: 60_000 }, () => {
-  it("are twenty", () => {
-    expect(names).toHaveLength(20)
+  it("are twenty-two", () => {
+    expect(names).toHaveLength(22)
   })
 
-  for (const name of names) {
+  it(`${server} serves its page until it is interrupted`, async ({ onTestFinished }) => {
+    const source = await readFile(`${root}examples/${server}`, "utf8")
+    expect(linesOf(source).length, "lines").toBeLessThanOrEqual(80)
+    expect(promised(source)).toEqual(["Open http://127.0.0.1:3000"])
+
+    const command = ["--import", "tsx", "examples/run.ts", "page"]
+    const child = spawn(process.execPath, command, { cwd: root, env: { ...env, PORT: "0" } })
+    onTestFinished(() => void child.kill("SIGKILL"))
+    const ended = once(child, "exit")
+    const said = { stdout: "", stderr: "" }
+    child.stderr.on("data", piece => {
+      said.stderr += piece
+    })
+    const url = new Promise<string>((resolve, reject) => {
+      child.stdout.on("data", piece => {
+        said.stdout += piece
+        const found = /^Open (\S+)\n/m.exec(said.stdout)?.[1]
+        if (found !== undefined) resolve(found)
+      })
+      child.once("exit", () => reject(new Error(`It ended: ${said.stderr}`)))
+    })
+    const page = await fetch(await url)
+    expect(page.headers.get("content-security-policy")).toContain("default-src 'self'")
+    expect(await page.text()).toContain("<title>")
+    expect(await (await fetch(`${await url}/api/agents`)).json()).toMatchObject({ guide: { id: "guide" } })
+
+    child.kill("SIGINT")
+    expect(await ended).toEqual([0, null])
+    expect(said.stderr).toBe("")
+  })
+
+  for (const name of names.filter(name => name !== server)) {
     it(`${name} prints what it says`, async () => {
       const source = await readFile(`${root}examples/${name}`, "utf8")
       const length = linesOf(source).length

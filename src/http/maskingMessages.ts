@@ -1,10 +1,15 @@
 /** Messages as a client may see them: without what tools said when they failed. Pure. */
 import type { Message, ToolResultPart, UIMessage } from "../protocol/Message.js"
+import { isRecord } from "../protocol/safeJson.js"
 
 const toolFailed = "The tool failed."
 
-const isFailed = ({ output }: ToolResultPart): boolean =>
-  output.type === "error-text" || output.type === "error-json"
+/** What a call that was declined says is what somebody decided: no tool has said it. */
+const isDenied = (metadata: unknown): boolean =>
+  isRecord(metadata) && isRecord(metadata["eddy"]) && metadata["eddy"]["denied"] === true
+
+const isFailed = ({ output, providerOptions }: ToolResultPart): boolean =>
+  (output.type === "error-text" || output.type === "error-json") && !isDenied(providerOptions)
 
 const maskPart = <Part extends { readonly type: string }>(
   part: Part | ToolResultPart
@@ -28,5 +33,9 @@ const failedOutput: ToolResultPart["output"] = { type: "error-text", value: tool
 /** A message as user interfaces hold it. */
 export const maskUiMessage = (message: UIMessage): UIMessage => ({
   ...message,
-  parts: message.parts.map(part => ("errorText" in part ? { ...part, errorText: toolFailed } : part))
+  parts: message.parts.map(part =>
+    "errorText" in part && !isDenied(part["resultProviderMetadata"])
+      ? { ...part, errorText: toolFailed }
+      : part
+  )
 })

@@ -134,10 +134,14 @@ export const denied = (call: ToolCall, reason: string | undefined): ToolOutcome 
         approval: { approved: false, ...(said === undefined ? {} : { reason: said }) }
       }
     },
-    part: toPart(call, {
-      type: "error-text",
-      value: said ?? `The call of "${call.payload.toolName}" was not approved: it was not executed.`
-    })
+    part: {
+      ...toPart(call, {
+        type: "error-text",
+        value: said ?? `The call of "${call.payload.toolName}" was not approved: it was not executed.`
+      }),
+      // Who reads the thread later tells it from a call that failed.
+      providerOptions: { eddy: { denied: true } }
+    }
   }
 }
 

@@ -1,9 +1,13 @@
 /** Approvals over HTTP, of a host that can decide. */
 import type { Chunk } from "eddy"
 import { Http } from "eddy/http"
+import { createTool } from "eddy/promise"
+import { ScriptedModel } from "eddy/testing"
 import { Effect, Exit, Scope, Stream } from "effect"
 import { describe, expect, it, onTestFinished } from "vitest"
-import { chunksOf, types } from "./kit.js"
+import { agentWith, chunksOf, post, saying, served, types } from "./kit.js"
+
+const { finish, toolCall } = ScriptedModel
 
 const waiting: ReadonlyArray<Http.HostSuspendedRun> = ["alice", "bob"].map(resourceId => ({
   runId: `of-${resourceId}`,
@@ -125,5 +129,48 @@ describe("approvals over HTTP", () => {
       expect((await ask("bob", path, body)).status).toBe(400)
     }
     expect(decided).toEqual([])
+  })
+})
+
+describe("a call that was declined", () => {
+  it("is told from one that failed, in the thread too", async () => {
+    const pay = createTool({ id: "pay", requireApproval: true, execute: async () => "paid" })
+    const burn = createTool({ id: "burn", execute: () => Promise.reject(new Error("sk-123")) })
+    const turns = [
+      [toolCall("c1", "pay", {}), toolCall("c2", "burn", {}), finish("tool-calls")],
+      saying("I leave it.")
+    ] as const
+    const { api } = await served({ clerk: agentWith(turns, { tools: { pay, burn } }) })
+    const memory = { thread: "t1", resource: "ada" }
+    await (await post(`${api}/agents/clerk/stream`, { messages: "Pay.", runId: "r1", memory })).text()
+    const call = { runId: "r1", toolCallId: "c1", reason: "Too much.", memory }
+    const told = chunksOf(await (await post(`${api}/agents/clerk/decline-tool-call`, call)).text())
+
+    const messages = async (format: string): Promise<string> =>
+      (await fetch(`${api}/memory/threads/t1/messages?format=${format}`)).text()
+    const stored = JSON.parse(await messages("model"))
+    const outcomes = stored.messages.flatMap(
+      ({ message }: { readonly message: { readonly role: string } }) =>
+        message.role === "tool" ? [message] : []
+    )
+    expect(outcomes).toMatchObject([
+      {
+        content: [
+          {
+            toolCallId: "c1",
+            output: { type: "error-text", value: "Too much." },
+            providerOptions: { eddy: { denied: true } }
+          },
+          { toolCallId: "c2", output: { type: "error-text", value: "The tool failed." } }
+        ]
+      }
+    ])
+    const shown = await messages("ui")
+    expect(shown).toContain('"errorText":"Too much."')
+    expect(shown).toContain('"errorText":"The tool failed."')
+    for (const seen of [shown, JSON.stringify(told)]) {
+      expect(seen).toContain("Too much.")
+      expect(seen).not.toContain("sk-123")
+    }
   })
 })
