@@ -275,6 +275,21 @@ export class Answer {
   }
 
   /**
+   * The answer is not gone on with. Of a call that nobody was told, no result is waited for; one that did not say that it is the
+   * provider's, and whose result nobody was told, has no outcome, and is ours again.
+   */
+  abandon(): void {
+    if (this.told === undefined) return
+    for (const call of this.toolCalls.made) {
+      const { part } = call
+      if (!this.isTold(part)) this.options.ids.disown(part.toolCallId)
+      if (call.chunk.payload.providerExecuted || this.told.has(`tool-result ${part.toolCallId}`)) continue
+      call.isProviderExecuted = false
+      delete part.providerExecuted
+    }
+  }
+
+  /**
    * What the model said, for the next prompt; `undefined` when it said nothing. Of an answer that was cut off, reasoning
    * without a signature is left out: providers refuse to read it again.
    */

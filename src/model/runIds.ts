@@ -15,6 +15,11 @@ export class RunIds {
     return this.owing
   }
 
+  /** No result of this call is waited for. */
+  disown(id: string): void {
+    for (const [sourceId, owed] of this.owing ?? []) if (owed === id) this.owed.delete(sourceId)
+  }
+
   unique(wanted: string): string {
     const { taken } = this
     const count = (taken.get(wanted) ?? 0) + 1

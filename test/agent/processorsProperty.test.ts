@@ -87,7 +87,51 @@ const processorOf = ({ deeds, isWaiting, step }: Scripted, index: number): Proce
 
 const answer = fc.record({ parts: fc.array(anyPart, { maxLength: 14 }), reason: reasons, usage })
 
+type RandomAnswer = typeof answer extends fc.Arbitrary<infer Value> ? Value : never
+
+type RandomPart = RandomAnswer["parts"][number]
+
 const tools = toolNames.map(name => Tool.make(name, { execute: () => Effect.succeed(1) }))
+
+const scriptOf = (deeds: ReadonlyArray<Deed>, isWaiting = false): Scripted => ({
+  isWaiting,
+  deeds,
+  step: "pass"
+})
+
+const answered = (...parts: ReadonlyArray<RandomPart>): RandomAnswer => ({
+  parts: [...parts],
+  reason: "stop",
+  usage: {}
+})
+
+const call = (toolCallId: string, providerExecuted?: boolean): RandomPart => ({
+  type: "tool-call",
+  toolCallId,
+  toolName: "a",
+  input: "",
+  providerExecuted,
+  providerMetadata: undefined
+})
+
+const result = (toolCallId: string): RandomPart => ({
+  type: "tool-result",
+  toolCallId,
+  toolName: "a",
+  result: 1,
+  isError: undefined
+})
+
+/** What was wrong once: results that a processor held back, and those of calls that it stopped. */
+const found: Array<[Array<RandomAnswer>, Array<Scripted>, number | undefined]> = [
+  [[answered(call("c1"), result("c1")), answered()], [scriptOf(["pass"], true)], 2],
+  [[answered(call("c2"), call("c1"), result("c1"))], [scriptOf(["pass", "abort", "pass"])], undefined],
+  [
+    [answered(result("c2"), call("c2", true))],
+    [scriptOf(["pass", "pass", "pass", "retry", "pass"]), scriptOf(["pass"])],
+    undefined
+  ]
+]
 
 describe("random processors", () => {
   it.effect(
@@ -140,7 +184,7 @@ describe("random processors", () => {
               if (stepResult.reason === "tripwire") expect(output.text).toBe(committed.join(""))
             }
           ),
-          { numRuns: 150 }
+          { numRuns: 150, examples: found }
         )
       ),
     60_000

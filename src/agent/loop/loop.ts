@@ -154,6 +154,7 @@ const callFailed = <R>(run: Run<R>, plan: StepPlan<R>, asked: Asked, failure: Ca
   asked.processing?.discard()
   const next = (random: number) => nextAttempt(plan.models, asked.attempt, failure, random)
   if (asked.holding.isShown || next(0) === undefined) return failed(run, asked, failure)
+  asked.answer.abandon()
   run.ids.rollBack()
   run.rememberCutOff = undefined
   const backOff = Effect.gen(function* () {

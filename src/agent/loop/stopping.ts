@@ -68,6 +68,7 @@ const tellBeginning = ({ answer, holding }: Asked): void => {
 export const closeAnswer = (asked: Asked): void => {
   const { answer, holding, processing } = asked
   processing?.end()
+  answer.abandon()
   if (holding.isShown) answer.close(false)
   else tellBeginning(asked)
 }
