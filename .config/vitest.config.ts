@@ -3,8 +3,14 @@ import { defineConfig } from "vitest/config"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 
-/** Tests that count what a process has open, or measure, or change what it is: each file has a process of its own. */
-const alone = ["invariants", "package", "performance", "recovery"].map(room => `test/${room}/**/*.test.ts`)
+/** Tests that count what a process has open, or measure, or begin processes: also where the others share theirs (`test/run.mjs`). */
+const alone = [
+  ...["browser", "invariants", "mcp", "package", "performance", "recovery"].map(
+    room => `test/${room}/**/*.test.ts`
+  ),
+  "test/agent/backgroundIsolation.test.ts",
+  "test/promise/backgroundRuns.test.ts"
+]
 
 export default defineConfig({
   root,
@@ -29,9 +35,7 @@ export default defineConfig({
         test: {
           name: "together",
           include: ["test/*/**/*.test.ts"],
-          exclude: ["test/bench/**", "test/clients/**", ...alone],
-          // Files of one process share what they load: that is most of what a small file costs.
-          isolate: false
+          exclude: ["test/bench/**", "test/clients/**", ...alone]
         }
       },
       { extends: true, test: { name: "alone", include: ["test/*.test.ts", ...alone] } }

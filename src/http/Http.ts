@@ -58,7 +58,7 @@ const read = (settings: Settings) =>
 
 /**
  * The routes of a host, for whoever has one. Runs belong to the scope: when it closes they are stopped, tell so, and every
- * stream ends, within half a second. Fails with `InvalidConfiguration`, which names the option, when one cannot work.
+ * stream is told its end. Fails with `InvalidConfiguration`, which names the option, when one cannot work.
  *
  * @since 0.1.0
  * @category constructors

@@ -43,6 +43,10 @@ export const post: Handler = asked =>
       chatId === undefined
         ? undefined
         : { id: chatId, ...(continues === undefined ? {} : { messageId: continues.id }) }
+    // What it stores would come behind what takes its place.
+    if (options.memory?.after !== undefined && chatId !== undefined) {
+      yield* asked.runs.endLast(agent.id, chatId, asked.resource)
+    }
     const answers = answersOf(request)
     const reading =
       answers.length > 0

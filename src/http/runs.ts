@@ -16,6 +16,7 @@ import { Detached, tooManyDetached } from "./detached.js"
 import { encode, mask, runFailed } from "./masking.js"
 import { notFound, Refusal } from "./refusal.js"
 import { type End, type LogReader, ReplayLog } from "./replayLog.js"
+import { ended, stopped, turn } from "./runEnds.js"
 import type { OnDisconnect, ServerSettings } from "./settings.js"
 
 /** What a run is a part of, for clients that come back to it by a name of their own. */
@@ -77,6 +78,12 @@ export interface Runs {
     conversationId: string,
     owner: string | undefined
   ) => Effect.Effect<Reading, Refusal, Scope.Scope>
+  /** Ends the last run of a conversation, if it is still going: it has told its end, and stored what it said, or time is up. */
+  readonly endLast: (
+    agentId: string,
+    conversationId: string,
+    owner: string | undefined
+  ) => Effect.Effect<void>
   /** Stops a run. Whether it was still going. */
   readonly stop: (runId: string, owner: string | undefined) => Effect.Effect<boolean, Refusal>
   /** Whether the run is known, and belongs to this resource. */
@@ -123,7 +130,7 @@ const endOf = (exit: Exit.Exit<unknown, unknown>, isTelling: boolean): End => {
   return { _tag: "Broken", message }
 }
 
-/** The runs of a server. They end with the scope: within half a second, and tell their readers. */
+/** The runs of a server. They end with the scope, and tell their readers: those that are slow, or too many, get an error frame. */
 export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope.Scope> =>
   Effect.gen(function* () {
     const closing = yield* Deferred.make<void>()
@@ -310,6 +317,14 @@ export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope
         return run === undefined ? notFound("Run") : read(run.id, owner, 0)
       })
 
+    const endLast: Runs["endLast"] = (agentId, id, owner) =>
+      Effect.suspend(() => {
+        const run = byConversation.get(conversationKey(agentId, id, owner))
+        if (run === undefined || run.log.end !== undefined) return Effect.void
+        run.abort("It is answered again.")
+        return Effect.asVoid(Effect.timeoutOption(ended(run.log), beginsWithin))
+      })
+
     const stop: Runs["stop"] = (runId, owner) =>
       Effect.map(find(runId, owner), run => {
         if (run.log.end !== undefined) return false
@@ -323,7 +338,7 @@ export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope
         const going = [...served.values()].filter(({ log }) => log.end === undefined)
         yield* Deferred.succeed(closing, undefined)
         // Whoever ends a scope is not to be interrupted, and would wait for the last run whatever the time.
-        yield* Effect.timeoutOption(Effect.interruptible(stopped(going)), endsWithin)
+        yield* Effect.timeoutOption(Effect.interruptible(stopped(going, shuttingDown)), endsWithin)
         for (const { log } of going) log.close({ _tag: "Broken", message: shuttingDown })
         // What readers are told goes first: what runs leave behind may take longer to put away.
         yield* turn
@@ -335,6 +350,7 @@ export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope
       start,
       read,
       readLast,
+      endLast,
       stop,
       owns: (runId, owner) => {
         const known = byRunId.get(runId) ?? gone.get(runId)
@@ -345,42 +361,4 @@ export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope
       size: () => served.size,
       detached: () => detached.size
     }
-  })
-
-/** Timers and sockets have their turn. */
-const turn = Effect.sleep(0)
-
-/** Runs that are stopped at the same time: of a thousand the last one would keep every clock waiting. */
-const stoppedAtOnce = 16
-
-/** Stops runs and waits until each has told so. */
-const stopped = (runs: ReadonlyArray<ServedRun>): Effect.Effect<void> =>
-  Effect.forEach(
-    runs.flatMap((_, index) =>
-      index % stoppedAtOnce === 0 ? [runs.slice(index, index + stoppedAtOnce)] : []
-    ),
-    some =>
-      Effect.zipRight(
-        Effect.sync(() => {
-          for (const run of some) run.abort(shuttingDown)
-        }),
-        turn
-      ),
-    { discard: true }
-  ).pipe(
-    Effect.zipRight(
-      Effect.forEach(runs, ({ log }) => ended(log), { concurrency: "unbounded", discard: true })
-    )
-  )
-
-/** Waits for the end of a log, whether its readers read it or not. */
-const ended = (log: ReplayLog): Effect.Effect<void> =>
-  Effect.async<void>(resume => {
-    const watcher = log.read(Number.POSITIVE_INFINITY)
-    const look = (): void => {
-      if (log.end === undefined) watcher.wait(look)
-      else resume(Effect.void)
-    }
-    look()
-    return Effect.sync(() => watcher.close())
   })

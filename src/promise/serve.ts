@@ -77,7 +77,7 @@ export interface ServeOptions extends HandlerOptions {
 export interface Serving {
   /** Where it listens, without the prefix. */
   readonly url: string
-  /** Stops its runs and ends every stream, within a second. The container goes on. */
+  /** Stops its runs and ends every stream, within a second unless thousands are open. The container goes on. */
   readonly close: () => Promise<void>
   /** `await using` closes it at the end of the block. */
   readonly [Symbol.asyncDispose]: () => Promise<void>

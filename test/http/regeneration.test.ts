@@ -1,7 +1,8 @@
 /** Answers that are made again in a chat with a thread: what the client has taken out of its conversation the thread has not either. */
 import { AbstractChat, DefaultChatTransport, type UIMessage } from "ai"
 import { ScriptedModel } from "eddy/testing"
-import { describe, expect, it } from "vitest"
+import { describe, expect, it, vi } from "vitest"
+import { modelOf } from "../agent/kit.js"
 import { faces, type Served } from "./facesKit.js"
 import { agentWith, calling, research, saying, served } from "./kit.js"
 import { MemoryState, uiText } from "./mapping/uiKit.js"
@@ -109,4 +110,41 @@ it("in a chat keeps what its first turn has said, when a later one answers its t
   expect(uiText(chat.lastMessage)).toBe("Wait.Water.")
   const stored = texts(await loaded(server))
   expect(stored).toEqual(["user: First", "assistant: Wait.", "assistant: Water."])
+})
+
+it("in a chat takes the place of an answer that is still being said", async () => {
+  let release = (): void => undefined
+  const gate = new Promise<void>(resolve => {
+    release = resolve
+  })
+  const { model } = modelOf([
+    () =>
+      (async function* () {
+        yield { type: "text-start", id: "t" }
+        yield { type: "text-delta", id: "t", delta: "Half " }
+        await gate
+        yield { type: "text-delta", id: "t", delta: "of it." }
+        yield { type: "text-end", id: "t" }
+        yield { type: "finish", reason: "stop", usage: {} }
+      })(),
+    () =>
+      (async function* () {
+        yield { type: "text-start", id: "t" }
+        yield { type: "text-delta", id: "t", delta: "All of it." }
+        yield { type: "text-end", id: "t" }
+        yield { type: "finish", reason: "stop", usage: {} }
+      })()
+  ])
+  const { api, url } = await served({ helper: agentWith([], { model }) }, { onDisconnect: "continue" })
+  const server = { api, url, model: ScriptedModel.make([]) }
+  const { chat } = chatOf(server)
+  const first = chat.sendMessage({ text: "First" }, { body: { memory, runId: "first" } })
+  await vi.waitFor(() => expect(uiText(chat.lastMessage)).toBe("Half "))
+  await chat.stop()
+  await first
+  await chat.regenerate()
+  release()
+  const told = await (await fetch(`${api}/runs/first/events?offset=0`)).text()
+  expect(told).toContain('"type":"abort"')
+  expect(texts(await loaded(server))).toEqual(["user: First", "assistant: All of it."])
 })
