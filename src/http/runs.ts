@@ -142,6 +142,8 @@ export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope
     /** The run of a conversation that came last. */
     const byConversation = new Map<string, ServedRun>()
     const over: Array<ServedRun> = []
+    /** Of their logs. */
+    let keptBytes = 0
     const detached = new Detached(settings)
     let isClosing = false
 
@@ -154,7 +156,10 @@ export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope
     const forget = (run: ServedRun, isExpired: boolean): void => {
       served.delete(run.id)
       const place = over.indexOf(run)
-      if (place >= 0) over.splice(place, 1)
+      if (place >= 0) {
+        over.splice(place, 1)
+        keptBytes -= run.log.bytes
+      }
       const key = conversationOf(run)
       if (key !== undefined && byConversation.get(key) === run) byConversation.delete(key)
       for (const runId of run.runIds) {
@@ -172,7 +177,12 @@ export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope
     /** The run is over: it can be read for a while, unless too many others are. */
     const keep = (run: ServedRun): void => {
       over.push(run)
-      while (over.length > settings.maxRuns && over[0] !== undefined) forget(over[0], true)
+      keptBytes += run.log.bytes
+      while (over.length > settings.maxRuns || (keptBytes > settings.maxTotalBytes && over.length > 1)) {
+        const [oldest] = over
+        if (oldest === undefined) return
+        forget(oldest, true)
+      }
     }
 
     const produce = Effect.fnUntraced(function* (run: ServedRun, stream: Stream.Stream<Chunk, unknown>) {

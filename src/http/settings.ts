@@ -101,6 +101,8 @@ export interface RunLogLimits {
   readonly maxAge?: Duration.DurationInput
   /** Runs that are over, and can be read: the oldest go first. Default 1 000. */
   readonly maxRuns?: number
+  /** Of the JSON of all runs that are over: the oldest go first, but for the last one. Default 256 MiB. */
+  readonly maxTotalBytes?: number
 }
 
 /** How a server behaves. @since 0.1.0 @category models */
@@ -176,6 +178,7 @@ export interface ServerSettings {
   readonly maxBytes: number
   readonly maxLogAge: Duration.Duration
   readonly maxRuns: number
+  readonly maxTotalBytes: number
   readonly onDisconnect: OnDisconnect
   readonly maxGrace: Duration.Duration
   readonly expose: Exposed
@@ -262,7 +265,7 @@ export const settingsOf = (options: Settings): ServerSettings => {
   const { expose = {}, files = "refuse", prefix = "/api", runLog = {}, streams = {} } = options
   if (!/^(\/[\w.~-]+)+$/.test(prefix)) throw wrong("prefix", 'is no path. Give for example "/api".')
   refuseUnknown("`streams`", streams, streamFields)
-  refuseUnknown("`runLog`", runLog, ["maxChunks", "maxBytes", "maxAge", "maxRuns"])
+  refuseUnknown("`runLog`", runLog, ["maxChunks", "maxBytes", "maxAge", "maxRuns", "maxTotalBytes"])
   refuseUnknown("`expose`", expose, ["errors", "provider"])
   return {
     prefix,
@@ -283,6 +286,7 @@ export const settingsOf = (options: Settings): ServerSettings => {
     maxBytes: count("runLog.maxBytes", runLog.maxBytes, 2 ** 24, 1024),
     maxLogAge: time("runLog.maxAge", runLog.maxAge, "5 minutes"),
     maxRuns: count("runLog.maxRuns", runLog.maxRuns, 1000),
+    maxTotalBytes: count("runLog.maxTotalBytes", runLog.maxTotalBytes, 2 ** 28, 1024),
     onDisconnect: policy(options.onDisconnect ?? "abort"),
     maxGrace: time("maxGrace", options.maxGrace, "5 minutes"),
     expose

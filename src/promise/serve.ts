@@ -125,7 +125,8 @@ const toSettings = (options: HandlerOptions): Settings => {
   refuseUnknown("The server", options, handlerFields)
   const { authenticate, files, keepAliveMs, maxGraceMs, onDisconnect, runLog, streams, ...rest } = options
   const limits = streams && optionsOf("streams", streams, streamFields)
-  const log = runLog && optionsOf("runLog", runLog, ["maxChunks", "maxBytes", "maxAgeMs", "maxRuns"])
+  const log =
+    runLog && optionsOf("runLog", runLog, ["maxChunks", "maxBytes", "maxAgeMs", "maxRuns", "maxTotalBytes"])
   return said<Settings>({
     ...rest,
     authenticate:
@@ -149,7 +150,8 @@ const toSettings = (options: HandlerOptions): Settings => {
         maxChunks: log.maxChunks,
         maxBytes: log.maxBytes,
         maxAge: maybeTime("runLog.maxAgeMs", log.maxAgeMs),
-        maxRuns: log.maxRuns
+        maxRuns: log.maxRuns,
+        maxTotalBytes: log.maxTotalBytes
       })
   })
 }

@@ -178,6 +178,29 @@ describe("runs over HTTP", () => {
     )
   })
 
+  it("are kept as long as all of them together are not too large: the oldest go first", async () => {
+    const { api } = await served(
+      { helper: agentWith(["a", "b", "c"].map(letter => saying(`${letter} `.repeat(40)))) },
+      { runLog: { maxTotalBytes: 9000 } }
+    )
+    const sizes: Array<number> = []
+    for (const runId of ["one", "two", "three"]) {
+      const told = await (await post(`${api}/agents/helper/stream`, { messages: "Hello", runId })).text()
+      sizes.push(told.length)
+    }
+    // Two of them are too large, and one is not.
+    expect(Math.min(...sizes)).toBeGreaterThan(5000)
+    expect(Math.max(...sizes)).toBeLessThan(8500)
+    const statuses = await Promise.all(
+      ["one", "two", "three"].map(async runId => {
+        const { body, status } = await fetch(`${api}/runs/${runId}/events`)
+        await body?.cancel()
+        return status
+      })
+    )
+    expect(statuses).toEqual([410, 410, 200])
+  })
+
   it("are left by streams that are too old, which say so", async () => {
     const script = wordByWord()
     const { api } = await served(
