@@ -15,20 +15,10 @@ import type { Input } from "../protocol/Conversation.js"
 import type { Task } from "../protocol/Task.js"
 import type { ListOptions, TaskPage } from "../storage/TaskStore.js"
 import type { ThreadStore } from "../storage/ThreadStore.js"
+import type { ClientOption } from "./settings.js"
 
 /** What a request may say of a run, and what the server says of every run. @since 0.1.0 @category models */
-export interface HostRunOptions
-  extends Pick<
-    RunOptions,
-    | "instructions"
-    | "maxSteps"
-    | "activeTools"
-    | "toolChoice"
-    | "modelSettings"
-    | "providerOptions"
-    | "structuredOutput"
-    | "clientTools"
-  > {
+export interface HostRunOptions extends Pick<RunOptions, Exclude<ClientOption, "tools"> | "clientTools"> {
   readonly runId?: string
   /** `after`: the message that the run goes on behind. */
   readonly memory?: { readonly thread: string; readonly resource: string; readonly after?: string }
