@@ -1,7 +1,7 @@
 /**
  * Runs the tests and ends with one plain line, `N passed, N failed, N skipped`, from the reports of both runs: most files share
- * processes, because to load the project again is most of what a small file costs; the others have one each. A failure may bring others with it in its process: look at the first,
- * with `npx vitest run --config .config/vitest.config.ts <file>`, where each file has a process of its own.
+ * processes, because to load the project again is most of what a small file costs; the others have one each. A failure may bring
+ * others with it in its process. Look at the first by itself: `npx vitest run --config .config/vitest.config.ts <file>`.
  */
 import { spawnSync } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
