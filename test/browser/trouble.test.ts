@@ -199,4 +199,24 @@ describe.skipIf(!isWanted)("the page in trouble", { timeout: 60_000 }, () => {
     expect(content).toBeLessThanOrEqual(width ?? 0)
     expectNoTrouble(trouble)
   })
+
+  it("shows some lines of a long message while it is written, and all of it afterwards", async () => {
+    const long = "word".repeat(1250)
+    const { page, trouble } = await start([saying("That was long.")], {
+      viewport: { width: 320, height: 568 }
+    })
+    const height = () => page.locator("#message").evaluate(({ clientHeight }) => clientHeight)
+    const empty = await height()
+    await page.fill("#message", long)
+    expect(await height()).toBeGreaterThan(empty * 3)
+    expect(await height()).toBeLessThan(200)
+    await page.press("#message", "Enter")
+    await sees(page, "That was long.")
+    await atRest(page)
+    expect(await height()).toBe(empty)
+    expect(await conversation(page)).toContain(long)
+    const [content, width] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth])
+    expect(content).toBeLessThanOrEqual(width ?? 0)
+    expectNoTrouble(trouble)
+  })
 })
