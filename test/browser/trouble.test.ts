@@ -179,12 +179,13 @@ describe.skipIf(!isWanted)("the page in trouble", { timeout: 60_000 }, () => {
   })
 
   it("shows focus and progress in the colours of the system, tells tasks apart, and fits 320 pixels", async () => {
-    const { page, trouble } = await start([lookUp, saying("I am on it.")], {
+    const { halfDone, page, trouble } = await start([lookUp, saying("I am on it.")], {
       forcedColors: "active",
       viewport: { width: 320, height: 568 }
     })
     await say(page, "Look up the tides")
     await waitsForTasks(page)
+    await sees(page, "Reading")
     const style = (selector: string, name: string) =>
       page
         .locator(selector)
@@ -192,7 +193,10 @@ describe.skipIf(!isWanted)("the page in trouble", { timeout: 60_000 }, () => {
     await page.focus("#message")
     expect(await style(".field", "outline-style")).toBe("solid")
     expect(await style(".field", "outline-color")).not.toBe("rgba(0, 0, 0, 0)")
-    expect(await style("progress", "appearance")).toBe("auto")
+    const quarter = await page.locator("progress").screenshot()
+    halfDone.open()
+    await sees(page, "Writing")
+    expect((await page.locator("progress").screenshot()).equals(quarter), "progress is seen").toBe(false)
     const described = await cancelTask(page).getAttribute("aria-describedby")
     expect(await page.locator(`#${described}`).textContent()).toContain("tides")
     const [content, width] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth])
