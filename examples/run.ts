@@ -13,9 +13,10 @@ const names = (await readdir(new URL(".", import.meta.url)))
   .sort()
 
 const wanted = process.argv[2] ?? "10"
-const found = names.find(name =>
-  /^\d+$/.test(wanted) ? Number(name.slice(0, 2)) === Number(wanted) : name.includes(wanted)
-)
+// A whole name comes first: `http` is one, and a part of another.
+const found = /^\d+$/.test(wanted)
+  ? names.find(name => Number(name.slice(0, 2)) === Number(wanted))
+  : (names.find(name => name.slice(3) === wanted) ?? names.find(name => name.includes(wanted)))
 
 if (found === undefined) {
   console.error(`There is no example "${wanted}". There are:\n${names.map(name => `  ${name}`).join("\n")}`)

@@ -11,10 +11,11 @@ const names = (await readdir(`${root}examples`)).filter(file => /^\d\d-/.test(fi
 /** The environment without keys, with which an example would ask a real model, and without orders to use colours. */
 const { ANTHROPIC_API_KEY, FORCE_COLOR, GOOGLE_GENERATIVE_AI_API_KEY, OPENAI_API_KEY, ...env } = process.env
 
-/** Examples that are run as a reader does: the one without a name, and one by its name. */
+/** Examples that are run as a reader does: the one without a name, and two by their names. */
 const commands: Readonly<Record<string, ReadonlyArray<string>>> = {
   "01-hello.ts": ["examples/run.ts", "hello"],
-  "10-until-idle.ts": ["examples/run.ts"]
+  "10-until-idle.ts": ["examples/run.ts"],
+  "21-http.ts": ["examples/run.ts", "http"]
 }
 
 /** Serves until it is told to end. */

@@ -19,6 +19,7 @@ const files: Readonly<Record<`/${string}`, string>> = {
   "/client.js": "client.js",
   "/conversation.js": "conversation.js",
   "/answer.js": "answer.js",
+  "/storage.js": "storage.js",
   "/timeline.js": "timeline.js",
   "/view.js": "view.js"
 }

@@ -106,7 +106,12 @@ export const persist = async (attempt, signal, onLost) => {
       return made
     } catch (error) {
       const isPassing = error instanceof Refused ? error.status === 429 || error.status === 503 : true
-      if (signal.aborted || !isPassing) throw error
+      if (signal.aborted) throw error
+      if (!isPassing) {
+        // Whoever refuses is there.
+        onLost(false)
+        throw error
+      }
       onLost(true)
       await wait(Math.min(10_000, 250 * 2 ** failures) * (0.75 + Math.random() / 2), signal)
       if (signal.aborted) throw error

@@ -61,6 +61,14 @@ export class Conversation {
     this.saying = undefined
   }
 
+  /** The server has nothing of it any more. */
+  forget() {
+    this.stored = []
+    this.tasks = new Tasks()
+    this.waiting = new Set()
+    this.answer = undefined
+  }
+
   /** Whether a turn is going on. */
   get isBusy() {
     return this.saying !== undefined || (this.answer?.isTalking === true && !this.answer.isOver)
@@ -86,6 +94,10 @@ export class Conversation {
     }
     for (const [key, outcome] of answer?.outcomes ?? []) outcomes.set(key, outcome)
 
+    // The thread may have gone on since: a response that is over stays in its place, as far as it is stored.
+    const isRead = (/** @type {string} */ messageId) =>
+      answer?.isOver === false && answer.messageIds.has(messageId)
+
     let isTextStored = false
     /** @type {Map<string, number>} Texts of a message so far. */
     const blocks = new Map()
@@ -95,7 +107,7 @@ export class Conversation {
         const text = message.content.map((/** @type {any} */ part) => part.text ?? "").join("")
         if (runId === answer?.run) isTextStored = true
         entries.push({ kind: "user", key: runId === "" ? id : userKey(runId), text })
-      } else if (message.role === "assistant" && answer?.messageIds.has(messageId) !== true) {
+      } else if (message.role === "assistant" && !isRead(messageId)) {
         for (const part of message.content) {
           if (part.type === "text" || part.type === "reasoning") {
             const place = blocks.get(messageId) ?? 0
@@ -112,9 +124,11 @@ export class Conversation {
       if (isLast && answer?.notes.has(runId) !== true && (answer?.run !== runId || answer.isOver))
         this.addNote(entries, runId)
     })
+    const keys = new Set(entries.map(({ key }) => key))
     if (answer?.text !== undefined && !isTextStored)
       entries.push({ kind: "user", key: userKey(answer.run), text: answer.text })
     for (const item of answer?.items ?? []) {
+      if (keys.has(item.key)) continue
       if (item.kind === "call") entries.push(this.callEntry(item.call, outcomes))
       else entries.push(item)
     }

@@ -3,13 +3,12 @@
 import { Answer, callKey } from "./answer.js"
 import { askJson, begin, persist, Refused, readRun, readTasks } from "./client.js"
 import { Conversation } from "./conversation.js"
+import { Kept } from "./storage.js"
 import { Timeline } from "./timeline.js"
-import { EntryList, element, renderLines, statusText, titleOf, write } from "./view.js"
+import { EntryList, element, hintText, renderLines, statusText, titleOf, write } from "./view.js"
 
 /**
- * The response that a thread has got last: whoever opens the thread reads it. `isSent` says that the server has it.
- *
- * @typedef {{ log: string, run: string, text?: string, decides?: string, isSent: boolean }} Last
+ * @typedef {import("./storage.js").Last} Last
  * @typedef {import("./conversation.js").CallEntry} CallEntry
  */
 
@@ -17,10 +16,9 @@ const makeId = () =>
   Array.from(crypto.getRandomValues(new Uint8Array(12)), byte => byte.toString(16).padStart(2, "0")).join("")
 
 const resource = "visitor"
-const thread = new URLSearchParams(location.search).get("thread") ?? `thread-${makeId()}`
+const thread = new URLSearchParams(location.search).get("thread") || `thread-${makeId()}`
 history.replaceState(null, "", `?thread=${encodeURIComponent(thread)}`)
-const lastKey = `eddy:${thread}`
-const notesKey = `eddy:${thread}:notes`
+const kept = new Kept(thread)
 
 const parts = {
   agentName: element("agent-name", HTMLElement),
@@ -48,13 +46,9 @@ let timeline = new Timeline()
 let leaving = new AbortController()
 const page = new AbortController()
 const conversation = new Conversation()
-conversation.notes = JSON.parse(localStorage.getItem(notesKey) ?? "{}")
+conversation.notes = kept.notes
 
-/** @returns {Last | undefined} */
-const recall = () => JSON.parse(localStorage.getItem(lastKey) ?? "null") ?? undefined
-
-/** @param {Last} last */
-const remember = last => localStorage.setItem(lastKey, JSON.stringify(last))
+const isReady = () => isLoaded && !conversation.isBusy
 
 /** What is read out: whole answers, and not each word as it comes. @param {string} text */
 const announce = text => {
@@ -90,7 +84,7 @@ const stayAtEnd = () => {
 const draw = () => {
   const { entries, isBusy, tasks } = conversation
   const running = tasks.running.length
-  list.render(entries)
+  list.render(entries, isBusy)
   renderLines(parts.lines, timeline.lines)
   const last = entries.at(-1)
   const isQuiet =
@@ -98,12 +92,8 @@ const draw = () => {
   parts.thinking.hidden = !isBusy || !isQuiet || (last?.kind === "text" && last.isOpen === true)
   parts.welcome.hidden = !isLoaded || entries.length > 0
   parts.stop.hidden = !isBusy || conversation.answer === undefined || conversation.saying !== undefined
-  parts.send.disabled = isBusy || !isLoaded
-  const hint =
-    running === 1
-      ? "One task is running. You can go on talking."
-      : `${running} tasks are running. You can go on talking.`
-  write(parts.state, running > 0 && !isBusy ? hint : "Enter sends, Shift and Enter begin a new line.")
+  parts.send.disabled = !isReady()
+  write(parts.state, hintText(isBusy ? 0 : running))
   document.body.dataset["state"] = isLoaded ? conversation.state : "loading"
   stayAtEnd()
 }
@@ -126,6 +116,19 @@ const redraw = () => {
   timer = setTimeout(once, 100)
 }
 
+/** @param {string} id Of the thread, for a path. */
+const askMessages = id =>
+  askJson(`/memory/threads/${id}/messages?format=model&last=500&perPage=1000`).catch(async error => {
+    if (!(error instanceof Refused && error.status === 404)) throw error
+    // A server that keeps things in memory has been started again.
+    await makeThread()
+    conversation.forget()
+    complain("The server does not have this conversation any more. What you say now begins a new one.")
+    return { messages: [] }
+  })
+
+const makeThread = () => askJson("/memory/threads", { threadId: thread, resourceId: resource })
+
 /** Reads what the server has stored: messages, tasks, and calls that wait. */
 const sync = () =>
   persist(
@@ -133,7 +136,7 @@ const sync = () =>
       const id = encodeURIComponent(thread)
       const of = `threadId=${id}&resourceId=${resource}`
       const [{ messages }, { tasks }, { runs }] = await Promise.all([
-        askJson(`/memory/threads/${id}/messages?format=model&last=500&perPage=1000`),
+        askMessages(id),
         askJson(`/background-tasks?${of}&perPage=500`),
         askJson(`/agents/${agent}/suspended-runs?${of}`)
       ])
@@ -221,6 +224,7 @@ const follow = async last => {
         }
         answer.push(index, chunk)
         timeline.push(index, chunk)
+        if (/^(?:error|abort|tripwire)$/.test(chunk.type)) announce(answer.notes.get(chunk.runId)?.text ?? "")
         if (chunk.type.startsWith("background-task")) conversation.tasks.tell(chunk)
         tell(chunk)
         redraw()
@@ -237,7 +241,7 @@ const follow = async last => {
   answer.isTalking = false
   conversation.deciding.clear()
   for (const [runId, note] of answer.notes) conversation.notes[runId] = note
-  localStorage.setItem(notesKey, JSON.stringify(conversation.notes))
+  kept.keepNotes(conversation.notes)
   await sync()
   if (conversation.tasks.running.length > 0) await watchTasks(signal)
 }
@@ -250,7 +254,7 @@ const send = async text => {
   isAtEnd = true
   redraw()
   const last = { log: run, run, text, isSent: false }
-  remember(last)
+  kept.keepLast(last)
   try {
     await sync()
     const body = { messages: text, runId: run, memory: { thread, resource } }
@@ -263,7 +267,7 @@ const send = async text => {
       throw error
     }
   }
-  remember({ ...last, isSent: true })
+  kept.keepLast({ ...last, isSent: true })
   await follow(last)
 }
 
@@ -276,7 +280,7 @@ const decide = async ({ call }, isApproved) => {
   redraw()
   const last = { log: runId, run: runId, decides: key, isSent: false }
   let refusal = ""
-  remember(last)
+  kept.keepLast(last)
   try {
     await sync()
     const path = `/agents/${agent}/${isApproved ? "approve" : "decline"}-tool-call`
@@ -287,15 +291,19 @@ const decide = async ({ call }, isApproved) => {
     if (!(error instanceof Refused)) throw error
     refusal = error.message
   }
-  remember({ ...last, isSent: true })
+  kept.keepLast({ ...last, isSent: true })
   await follow(last)
-  if (refusal !== "" && conversation.answer === undefined) complain(refusal)
+  if (refusal !== "" && conversation.answer === undefined && parts.trouble.hidden) complain(refusal)
 }
 
 /** @param {CallEntry} entry */
 const cancel = async ({ taskId = "" }) => {
   complain()
-  const task = await askJson(`/background-tasks/${taskId}/cancel`, {})
+  const task = await askJson(`/background-tasks/${taskId}/cancel`, {}).catch(error => {
+    if (!(error instanceof Refused && error.status === 409)) throw error
+  })
+  // It has settled before, perhaps by another click.
+  if (task === undefined) return sync()
   conversation.tasks.put({ ...task, ...(task.error === undefined ? {} : { error: task.error.message }) })
   redraw()
 }
@@ -316,7 +324,7 @@ const guarded = work =>
 
 const submit = () => {
   const text = parts.message.value.trim()
-  if (text === "" || parts.send.disabled) return
+  if (text === "" || !isReady()) return
   parts.message.value = ""
   parts.message.rows = 1
   guarded(send(text))
@@ -338,7 +346,7 @@ parts.stop.addEventListener("click", () => guarded(stop()))
 parts.suggestions.addEventListener("click", event => {
   const button = event.target instanceof Element ? event.target.closest("button") : null
   const words = button?.dataset["say"]
-  if (words === undefined || parts.send.disabled) return
+  if (words === undefined || !isReady()) return
   parts.message.focus()
   guarded(send(words))
 })
@@ -359,7 +367,7 @@ showTimeline(matchMedia("(min-width: 70rem)").matches)
 
 // Another tab has got a response in this thread.
 window.addEventListener("storage", event => {
-  const last = event.key === lastKey ? recall() : undefined
+  const last = event.key === kept.lastKey ? kept.last : undefined
   if (last?.isSent !== true || last.log === conversation.answer?.log) return
   guarded(sync().then(() => follow(last)))
 })
@@ -370,14 +378,10 @@ const load = async () => {
   const [[id, { name }] = ["", { name: "" }]] = /** @type {Array<[string, any]>} */ (Object.entries(agents))
   agent = encodeURIComponent(id)
   write(parts.agentName, titleOf(name))
-  await persist(
-    () => askJson("/memory/threads", { threadId: thread, resourceId: resource }),
-    page.signal,
-    onLost
-  )
+  await persist(makeThread, page.signal, onLost)
   await sync()
   isLoaded = true
-  const last = recall()
+  const last = kept.last
   // Where there is a keyboard; elsewhere one would cover half of the page.
   if (matchMedia("(pointer: fine)").matches) parts.message.focus()
   redraw()

@@ -59,6 +59,12 @@ const statusTexts = {
 /** @param {string} status */
 export const statusText = status => statusTexts[status] ?? status
 
+/** What the field says below it. @param {number} running Tasks, while there is no turn. */
+export const hintText = running => {
+  if (running === 0) return "Enter sends, Shift and Enter begin a new line."
+  return `${running === 1 ? "One task is" : `${running} tasks are`} running. You can go on talking.`
+}
+
 /** A name of a program as words: `delete_reports`, `olderThan`. @param {string} toolName */
 export const titleOf = toolName => {
   const words = toolName
@@ -92,13 +98,15 @@ const writeValue = (place, value) => {
 
 const speakers = { user: "You", text: "Agent", reasoning: "Agent, thinking" }
 
+let cards = 0
+
 /** An entry that is on the page, and how to bring it up to date. */
 class Shown {
   /** @param {Entry} entry @param {Actions} actions */
   constructor(entry, actions) {
     this.entry = entry
     this.element = make("li", `entry ${entry.kind}`)
-    /** @type {(entry: Entry) => void} */
+    /** @type {(entry: Entry, isBusy: boolean) => void} */
     this.update = entry.kind === "call" ? this.asCall(actions) : this.asText()
   }
 
@@ -132,6 +140,8 @@ class Shown {
     const head = make("div", "head")
     head.append(title, tag, status)
     const args = make("div", "args")
+    // Cards of the same tool differ in this only.
+    args.id = `args-${++cards}`
     const progress = make("progress")
     progress.max = 1
     const note = make("p", "note")
@@ -141,6 +151,7 @@ class Shown {
     const button = (text, className, act) => {
       const made = make("button", className, text)
       made.type = "button"
+      made.setAttribute("aria-describedby", args.id)
       made.addEventListener("click", () => {
         // The button is about to go: its card keeps the focus.
         card.focus({ preventScroll: true })
@@ -155,7 +166,7 @@ class Shown {
     const cancel = button("Cancel", "quiet", () => actions.cancel(current()))
     card.append(head, args, progress, note, result, buttons)
     this.element.append(card)
-    return (/** @type {Entry} */ next) => {
+    return (/** @type {Entry} */ next, /** @type {boolean} */ isBusy) => {
       if (next.kind !== "call") return
       const name = titleOf(next.call.toolName)
       const isGoing = next.status === "running" || next.status === "pending"
@@ -176,6 +187,7 @@ class Shown {
         next.status === "completed" ? next.result : next.status === "failed" ? next.error : undefined
       writeValue(result, outcome)
       approve.hidden = decline.hidden = next.status !== "approval"
+      approve.disabled = decline.disabled = isBusy
       cancel.hidden = !isTask || !(isGoing || next.status === "suspended")
       for (const [one, what] of /** @type {const} */ ([
         [approve, "Approve"],
@@ -199,8 +211,8 @@ export class EntryList {
     this.shown = new Map()
   }
 
-  /** @param {ReadonlyArray<Entry>} entries */
-  render(entries) {
+  /** @param {ReadonlyArray<Entry>} entries @param {boolean} isBusy Nothing can be decided meanwhile. */
+  render(entries, isBusy) {
     const keys = new Set(entries.map(({ key }) => key))
     for (const [key, { element }] of this.shown) {
       if (keys.has(key)) continue
@@ -213,7 +225,7 @@ export class EntryList {
       const shown = this.shown.get(entry.key) ?? new Shown(entry, this.actions)
       this.shown.set(entry.key, shown)
       shown.entry = entry
-      shown.update(entry)
+      shown.update(entry, isBusy)
       if (shown.element === place) place = place.nextElementSibling
       else this.list.insertBefore(shown.element, place)
     }
