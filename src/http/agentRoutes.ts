@@ -38,6 +38,20 @@ const checkThread = Effect.fnUntraced(function* ({ threads }: Host, { memory }: 
   if (Option.isSome(thread) && thread.value.resourceId !== memory.resource) return yield* notFound("Thread")
 })
 
+/**
+ * Whether something that is stored goes by this id. Whoever begins a run may decide about its calls: that of another one is not to
+ * be had, were it begun by a server that is gone.
+ */
+const isStored = Effect.fnUntraced(function* ({ agents, tasks }: Host, runId: string) {
+  for (const agent of agents.values()) {
+    const waiting = yield* agent.suspendedRuns?.({ runId }) ?? Effect.succeed([])
+    if (waiting.some(run => run.runId === runId)) return true
+  }
+  return tasks !== undefined && (yield* tasks.list({ runId, perPage: 1 })).tasks.length > 0
+})
+
+const existsAlready = new Refusal({ status: 409, message: "This run exists already." })
+
 type Begin = (options: HostRunOptions) => Stream.Stream<Chunk, unknown>
 
 /** Begins a run of the sender, under an id of its own unless the client has chosen one. */
@@ -53,8 +67,12 @@ export const begin = Effect.fnUntraced(function* (
   yield* checkThread(host, options)
   const policy = readPolicy(headers[disconnectHeader], settings)
   if (policy instanceof Refusal) return yield* policy
-  if (!isResumed && options.runId !== undefined && runs.isKnown(options.runId)) {
-    return yield* new Refusal({ status: 409, message: "This run exists already." })
+  if (!isResumed && options.runId !== undefined) {
+    if (runs.isKnown(options.runId) || (yield* isStored(host, options.runId))) return yield* existsAlready
+  }
+  // What it stores would come behind what takes its place. A request that is refused has ended nothing.
+  if (options.memory?.after !== undefined && conversation !== undefined) {
+    yield* runs.endLast(agent.id, conversation.id, resource)
   }
   const { next } = yield* IdGenerator
   // A run that goes on has the id that it had: its log is another one.

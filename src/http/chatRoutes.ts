@@ -7,6 +7,7 @@ import { mapped } from "./dialect.js"
 import * as UiMessageStream from "./mapping/UiMessageStream.js"
 import * as UiRequest from "./mapping/UiRequest.js"
 import { type Answer, answer, goOn, wellFormed } from "./protocols.js"
+import * as Read from "./reading.js"
 import { Refusal } from "./refusal.js"
 import { runStream } from "./responses.js"
 import { type RequestedOptions, readOptions } from "./runRequests.js"
@@ -38,15 +39,15 @@ export const post: Handler = asked =>
     const request = yield* wellFormed(UiRequest.read(asked.body))
     const options = behind(given, request.after)
     const { chatId, continues, messages, newMessages } = request
+    // They are kept as long as the log of the run.
+    if (chatId !== undefined) yield* Read.id({ id: chatId }, "id")
+    if (continues !== undefined && continues.id !== "")
+      yield* Read.id({ id: continues.id }, "id", "messages.")
     yield* asked.openStreams.enter(asked.principal)
     const conversation =
       chatId === undefined
         ? undefined
         : { id: chatId, ...(continues === undefined ? {} : { messageId: continues.id }) }
-    // What it stores would come behind what takes its place.
-    if (options.memory?.after !== undefined && chatId !== undefined) {
-      yield* asked.runs.endLast(agent.id, chatId, asked.resource)
-    }
     const answers = answersOf(request)
     const reading =
       answers.length > 0

@@ -14,14 +14,50 @@ type Told = Pick<HostRunOptions, "structuredOutput">
 
 const isSchema = (value: unknown): value is JsonSchema => Predicate.isRecord(value)
 
+/** What checking a schema takes by itself, before there is any value: its objects, and the text of its patterns. */
+const mostParts = 10_000
+
+/** Characters of a pattern that take as long as an object. */
+const patternText = 4
+
+const partsOf = (schemas: unknown): number => {
+  let parts = 0
+  const open: Array<unknown> = [schemas]
+  while (open.length > 0) {
+    const next = open.pop()
+    if (typeof next !== "object" || next === null) continue
+    parts++
+    for (const [key, value] of Object.entries(next)) {
+      if (key === "pattern" && typeof value === "string") parts += value.length / patternText
+      if (key === "patternProperties" && Predicate.isRecord(value)) {
+        parts += Object.keys(value).reduce((sum, name) => sum + name.length / patternText, 0)
+      }
+      open.push(value)
+    }
+  }
+  return parts
+}
+
+/** Refuses schemas that would keep everybody waiting while they are looked at. */
+export const checkSize = (schemas: unknown, field: string): Effect.Effect<void, Refusal> =>
+  partsOf(schemas) > mostParts
+    ? invalidBody(field, "has too many parts, or too long patterns. Give a smaller one.")
+    : Effect.void
+
 /** A JSON Schema of a client. `field` is where it stands. */
 const boundedSchema = (schema: unknown, field: string) => {
   if (!isSchema(schema)) return invalidBody(field, "must be a JSON Schema")
-  return Effect.try({
-    try: () => bounded(schema, field),
-    catch: cause =>
-      invalidBody(field, cause instanceof InvalidConfiguration ? cause.message : "cannot be used as a schema")
-  })
+  return Effect.zipRight(
+    checkSize(schema, field),
+    Effect.try({
+      try: () => bounded(schema, field),
+      catch: cause =>
+        invalidBody(
+          field,
+          cause instanceof InvalidConfiguration ? cause.message : "cannot be used as a schema"
+        )
+    })
+  )
 }
 
 /** Fields that are the run's to check. */

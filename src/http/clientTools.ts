@@ -4,6 +4,7 @@ import * as Predicate from "effect/Predicate"
 import type { JsonSchema } from "../model/ModelPort.js"
 import { isRecord } from "../protocol/safeJson.js"
 import type { Asked } from "./asked.js"
+import { checkSize } from "./clientSchema.js"
 import type { HostRunOptions } from "./Host.js"
 import { type ClientTool, clientTool } from "./mapping/clientTools.js"
 import type { Fields } from "./reading.js"
@@ -27,14 +28,19 @@ export const toolsOf = (
   if (tools.length > most) return invalidBody(field, `are more than ${most}`)
   const names = new Set(tools.map(({ name }) => name))
   if (names.size < tools.length) return invalidBody(field, "hold two of one name")
-  return Effect.succeed({
-    clientTools: Object.fromEntries(
-      tools.map(({ inputSchema, name, ...tool }) => [
-        name,
-        { ...tool, ...(isSchema(inputSchema) ? { inputSchema } : {}) }
-      ])
-    )
-  })
+  const clientTools = Object.fromEntries(
+    tools.map(({ inputSchema, name, ...tool }) => [
+      name,
+      { ...tool, ...(isSchema(inputSchema) ? { inputSchema } : {}) }
+    ])
+  )
+  return Effect.as(
+    checkSize(
+      tools.map(({ inputSchema }) => inputSchema),
+      field
+    ),
+    { clientTools }
+  )
 }
 
 /**

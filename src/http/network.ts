@@ -52,6 +52,11 @@ export const networkOf = (tls: Pick<RequestOptions, "ca" | "port"> = {}): Networ
         reject(new Error(why))
       }
       sent.on("error", reject)
+      // Nobody has asked for it, and neither an answer nor an error follows.
+      sent.on("upgrade", (_, socket) => {
+        socket.destroy()
+        reject(new Error("It speaks another protocol"))
+      })
       sent.on("response", response => {
         const { headers: said, statusCode } = response
         response.on("error", reject)

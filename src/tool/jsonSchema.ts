@@ -17,7 +17,9 @@ export const compile = (
   source: unknown,
   field: string,
   direction: Direction,
-  isLibrarySchema: (value: unknown) => boolean
+  isLibrarySchema: (value: unknown) => boolean,
+  /** Whether the first thing that is wrong with a value is enough. */
+  isFirstEnough = false
 ) => {
   if (!Predicate.isRecord(source) || Object.values(source).some(isLibrarySchema)) {
     throw invalidConfiguration(
@@ -37,7 +39,7 @@ Schema.Struct({ … }) or z.object({ … }) around them."
     const draft = draftOf(source["$schema"])
     const validate = guarded(value => {
       const json = Json.toJson(value)
-      const { errors, valid } = Validator.validate(json, root, draft, lookup, false)
+      const { errors, valid } = Validator.validate(json, root, draft, lookup, isFirstEnough)
       return valid ? Effect.succeed(json) : Effect.fail(invalid(errors.filter(isLeaf).map(toIssue)))
     })
     return { jsonSchema, validate }

@@ -268,6 +268,8 @@ describe("the network", () => {
       switch (path) {
         case "/moved":
           return response.writeHead(302, { location: "/rain" }).end("elsewhere")
+        case "/other":
+          return response.writeHead(101, { connection: "upgrade", upgrade: "other" }).end()
         case "/encoded":
           return response.writeHead(200, { "content-encoding": "gzip" }).end("rain")
         case "/cut":
@@ -315,6 +317,7 @@ describe("the network", () => {
   it("gives whole files only, and not more than may be", async () => {
     const { get } = await serverOf()
     await expect(get("/cut")).rejects.toThrow()
+    await expect(get("/other")).rejects.toThrow("another protocol")
     await expect(get("/encoded")).rejects.toThrow("encoded")
     await expect(get("/nothing")).rejects.toThrow("404")
     await expect(get("/large")).rejects.toThrow("too large")

@@ -170,6 +170,53 @@ describe("hostile requests", () => {
     }
   }, 60_000)
 
+  it("with schemas that take long to look at, or ids that take long to keep, are refused", async () => {
+    const clientOptions = ["tools", "structuredOutput"] as const
+    const { api } = await served({ helper: agentWith([]) }, { clientOptions })
+    const many = (value: unknown) =>
+      Object.fromEntries(Array.from({ length: 10_001 }, (_, index) => [`p${index}`, value]))
+    const user = { id: "m", role: "user", content: "Hello", parts: [{ type: "text", text: "Hello" }] }
+    const assistant = { id: "x".repeat(300), role: "assistant", parts: [{ type: "text", text: "Hi" }] }
+    const input = { messages: [{ role: "user", content: "Hello" }] }
+    const fn = (parameters: object) => ({ type: "function", name: "pick", parameters })
+    const asked = (schema: object): ReadonlyArray<readonly [path: string, field: string, body: object]> => [
+      ["/agents/helper/stream", "clientTools", { ...input, clientTools: { pick: { parameters: schema } } }],
+      ["/agents/helper/generate", "structuredOutput.schema", { ...input, structuredOutput: { schema } }],
+      ["/agents/helper/chat", "tools", { messages: [user], tools: { pick: { parameters: schema } } }],
+      [
+        "/v1/chat/completions",
+        "tools",
+        { ...input, model: "helper", tools: [{ type: "function", function: fn(schema) }] }
+      ],
+      ["/v1/responses", "tools", { input: "Hello", model: "helper", tools: [fn(schema)] }],
+      [
+        "/v1/responses",
+        "text.format",
+        { input: "Hello", model: "helper", text: { format: { type: "json_schema", name: "n", schema } } }
+      ]
+    ]
+    const schemas = [
+      { type: "object", properties: many({}) },
+      { type: "object", properties: { of: { pattern: "\\p{L}".repeat(10_000) } } },
+      { type: "object", patternProperties: { ["\\p{L}".repeat(10_000)]: true } }
+    ]
+    const ids: ReturnType<typeof asked> = [
+      ["/agents/helper/chat", "id", { id: "x".repeat(300), messages: [user] }],
+      ["/agents/helper/chat", "messages.id", { id: "c", messages: [user, assistant] }]
+    ]
+    for (const [path, field, body] of [...schemas.flatMap(asked), ...ids]) {
+      const response = await post(`${api}${path}`, body)
+      const said: { readonly issues?: ReadonlyArray<{ readonly field: string }>; readonly error: unknown } =
+        JSON.parse(await response.text())
+      const named = said.issues?.[0]?.field ?? said.error
+      expect([path, response.status, named]).toEqual([
+        path,
+        400,
+        path.startsWith("/v1") ? expect.objectContaining({ param: field }) : field
+      ])
+    }
+  })
+
   it("cannot reach into prototypes", async () => {
     const { api } = await served({ helper: agentWith([saying("Yes.")]) }, { clientContext: ["locale"] })
     const send = async (body: string) => {

@@ -112,7 +112,8 @@ it("in a chat keeps what its first turn has said, when a later one answers its t
   expect(stored).toEqual(["user: First", "assistant: Wait.", "assistant: Water."])
 })
 
-it("in a chat takes the place of an answer that is still being said", async () => {
+/** A chat whose first answer is held in its middle, and whose second is told at once. */
+const held = async () => {
   let release = (): void => undefined
   const gate = new Promise<void>(resolve => {
     release = resolve
@@ -142,9 +143,27 @@ it("in a chat takes the place of an answer that is still being said", async () =
   await vi.waitFor(() => expect(uiText(chat.lastMessage)).toBe("Half "))
   await chat.stop()
   await first
+  const told = async () => (await fetch(`${api}/runs/first/events?offset=0`)).text()
+  return { chat, release, server, told }
+}
+
+it("in a chat takes the place of an answer that is still being said", async () => {
+  const { chat, release, server, told } = await held()
   await chat.regenerate()
   release()
-  const told = await (await fetch(`${api}/runs/first/events?offset=0`)).text()
-  expect(told).toContain('"type":"abort"')
+  expect(await told()).toContain('"type":"abort"')
   expect(texts(await loaded(server))).toEqual(["user: First", "assistant: All of it."])
+})
+
+it.each([
+  ["sent another time", { memory, runId: "first" }],
+  ["about another's thread", { memory: { ...memory, resource: "eve" } }],
+  ["not allowed", { memory, maxSteps: 99 }]
+])("in a chat ends nothing by a request that is %s", async (_, body) => {
+  const { chat, release, server, told } = await held()
+  await chat.regenerate({ body })
+  expect(chat.status).toBe("error")
+  release()
+  expect(await told()).not.toContain('"type":"abort"')
+  expect(texts(await loaded(server))).toEqual(["user: First", "assistant: Half of it."])
 })

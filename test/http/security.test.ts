@@ -1,9 +1,9 @@
 /** Who may see and do what. */
 
 import { request } from "node:http"
-import type { ServeOptions } from "eddy/http"
+import { type ServeOptions, serve } from "eddy/http"
 import { createTool } from "eddy/promise"
-import { describe, expect, it, vi } from "vitest"
+import { describe, expect, it, onTestFinished, vi } from "vitest"
 import { modelOf } from "../agent/kit.js"
 import { agentWith, calling, chunksOf, post, readerOf, saying, served, types } from "./kit.js"
 
@@ -107,6 +107,40 @@ describe("a server that knows who asks", () => {
       as("alice")
     )
     expect(types(chunksOf(await resumed.text()))).toContain("background-task-completed")
+  })
+
+  it.each([
+    ["approval, in a thread", memory],
+    ["approval", undefined],
+    ["resumption, in a thread", memory],
+    ["resumption", undefined]
+  ])("gives nobody the id of another's run that waits for its %s, were its server gone", async (what, at) => {
+    let paid = 0
+    const pay = createTool({
+      id: "pay",
+      description: "Pays.",
+      requireApproval: true,
+      execute: () => Promise.resolve(++paid)
+    })
+    const [tool, tools] = what.startsWith("approval") ? ["pay", { pay }] : ["ask", { ask }]
+    const clerk = agentWith([calling(tool), saying("It waits."), saying("Mine.")], { tools })
+    const { eddy, serving } = await served({ clerk, other: agentWith([saying("Mine.")]) }, { authenticate })
+    const hers = { messages: "Hello", runId: "hers", ...(at === undefined ? {} : { memory: at }) }
+    await (await post(`${serving.url}/api/agents/clerk/stream`, hers, as("alice"))).text()
+    await serving.close()
+    const next = await serve(eddy, { authenticate })
+    onTestFinished(() => next.close())
+    const path = `${next.url}/api/agents`
+    for (const agent of ["clerk", "other"]) {
+      const taken = await post(`${path}/${agent}/stream`, { messages: "Hello", runId: "hers" }, as("bob"))
+      expect([taken.status, await taken.json()]).toEqual([409, { error: "This run exists already." }])
+    }
+    const call = { runId: "hers", toolCallId: "c1" }
+    const approved = await post(`${path}/clerk/approve-tool-call`, call, as("bob"))
+    const resumed = await post(`${path}/clerk/resume-stream`, { ...call, resumeData: "yes" }, as("bob"))
+    expect([approved.status, resumed.status, paid]).toEqual([404, 404, 0])
+    const tasks = await fetch(`${next.url}/api/background-tasks?runId=hers`, { headers: as("bob") })
+    expect(await tasks.json()).toEqual({ tasks: [], total: 0 })
   })
 
   it("tells of tasks only those whose they are", async () => {

@@ -8,6 +8,10 @@ const accepts = async (schema: Parameters<typeof bounded>[0], value: unknown): P
 const properties = (count: number) =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, { type: "string" }]))
 
+const numbers = (count: number) => Array.from({ length: count }, (_, index) => index)
+
+const empty = (count: number) => numbers(count).map(() => ({}))
+
 describe("a schema of somebody who is not trusted", () => {
   it("checks shapes, and tells the model all of it", async () => {
     const schema = {
@@ -64,11 +68,31 @@ describe("a schema of somebody who is not trusted", () => {
       },
       "more than 2000 parts"
     ],
+    ["names that are required over and over", { required: Array(2_001).fill("a") }, "more than 2000 values"],
+    ["long lists", { type: "array", items: { enum: numbers(2_001) } }, "more than 2000 values"],
+    ["lists of types", { type: Array(2_001).fill("string") }, "more than 2000 values"],
+    ["names that depend on one", { dependentRequired: { a: numbers(2_001) } }, "more than 2000 values"],
+    ["long texts", { items: { enum: ["x".repeat(200_000)] } }, "more than 2000 values"],
+    ["parts that are true", { prefixItems: Array(2_001).fill(true) }, "more than 2000 parts"],
     ["what is no schema", { type: "none" }, "no type"],
     ["a broken pattern", { pattern: "(" }, "cannot work"]
   ])("refuses %s by its field", (_, schema, said) => {
     expect(() => bounded(schema, "given")).toThrow(expect.objectContaining({ field: "given" }))
     expect(() => bounded(schema, "given")).toThrow(said)
+  })
+
+  it.each([
+    ["items", { items: { required: numbers(1_000).map(String) } }],
+    ["properties", { items: { properties: { a: false }, required: numbers(1_000).map(String) } }]
+  ])("says of wrong %s what is wrong with the first of them", async (_, schema) => {
+    const { issues } = await bounded(schema, "given").schema["~standard"].validate(empty(100))
+    expect(issues?.length).toBe(1_000)
+  })
+
+  it("does not look whether an item is contained, or a name is allowed, among any number", async () => {
+    const costly = { required: numbers(1_000).map(String) }
+    expect(await accepts({ contains: costly, unevaluatedItems: false }, empty(100))).toBe(true)
+    expect(await accepts({ propertyNames: { enum: ["b"] } }, { a: 1 })).toBe(true)
   })
 
   it("reads references at their place", async () => {
