@@ -19,12 +19,15 @@ import type { ClientOption } from "./settings.js"
 
 /** What a request may say of a run, and what the server says of every run. @since 0.1.0 @category models */
 export interface HostRunOptions extends Pick<RunOptions, Exclude<ClientOption, "tools"> | "clientTools"> {
+  /** The id of the run. Default: a fresh one. */
   readonly runId?: string
-  /** `after`: the message that the run goes on behind. */
+  /** The thread that the run belongs to. `after`: the message that the run goes on behind. */
   readonly memory?: { readonly thread: string; readonly resource: string; readonly after?: string }
+  /** Values of this request: what the client may set, and what the server says. */
   readonly requestContext?: Readonly<Record<string, unknown>>
   /** Milliseconds of `maxIdle`, when it is no boolean. */
   readonly untilIdle?: boolean | { readonly maxIdle: number }
+  /** Stops the run: it tells its end. */
   readonly abortSignal: AbortSignal
 }
 
