@@ -40,9 +40,16 @@ export interface HttpServer {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** A server behind a transport of the SDK that has not been started. The connection starts and closes it. @since 0.1.0 @category models */
+/**
+ * A server behind a transport of the SDK that has not been started. The connection starts and closes it. A transport starts
+ * only once: when the server forgets its session, every later call fails. A function that makes a transport lets the
+ * connection open another session.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface TransportServer {
-  readonly transport: Transport
+  readonly transport: Transport | (() => Transport)
 }
 
 /** A server of the Model Context Protocol. @since 0.1.0 @category models */

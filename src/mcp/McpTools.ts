@@ -24,7 +24,7 @@ export interface McpTools {
   readonly instructions: string | undefined
   /**
    * Asks the server for its tools again: it may have other ones by now. Agents that were made with the tools of before keep
-   * those. Fails with reason `request`, `timeout` or `closed`.
+   * those. Fails with reason `request`, `timeout` or `closed`, or `connect` when a new session cannot be opened.
    */
   readonly refresh: Effect.Effect<ReadonlyArray<Tool.Tool>, McpError>
 }
@@ -45,6 +45,10 @@ const make = (tools: ReadonlyArray<RemoteTool>): ReadonlyArray<Tool.Tool> =>
  * whole one (`content`, `structuredContent`, `_meta`); the model is told the structured content, or the content as text and
  * files. Progress comes as `tool-output` of `{ type: "progress", progress, total?, message? }`. An aborted call is cancelled
  * on the server too.
+ *
+ * A server over HTTP that answers that it does not know the session gets another one, opened once for all calls that it
+ * refused, and those calls are sent again. A call whose answer is cut off is sent again, once, when the tool declares
+ * `readOnlyHint` or `idempotentHint`; otherwise it fails.
  *
  * The tools are those of now: a notice of the server that they have changed is not acted on. See {@link McpTools.refresh}.
  *

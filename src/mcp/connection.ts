@@ -1,117 +1,112 @@
-/** A connection to one server: opened in a scope, asked, and closed with the scope. */
+/**
+ * A connection to one server, until its scope ends. Requests go through one session. A server over HTTP may forget a
+ * session, above all when it starts again: the first request that is refused for it opens another one, once for all of
+ * them, and is sent again; the server refused it unread, so nothing happens twice. A request whose answer is cut off may
+ * have had its effect: it is sent again, once, only when it is repeatable.
+ */
 import * as Effect from "effect/Effect"
-import * as Predicate from "effect/Predicate"
+import * as ExecutionStrategy from "effect/ExecutionStrategy"
+import * as Exit from "effect/Exit"
 import * as Runtime from "effect/Runtime"
-import { messageOf } from "../protocol/safeJson.js"
-import { oneLine } from "../tool/schemaIssues.js"
-import { connectFailed, requestFailed, sentence, timedOut } from "./failures.js"
-import { Link } from "./link.js"
-import type { McpError } from "./McpError.js"
-import { loadClient, loadTypes, transportTo } from "./sdk.js"
-import type { Settings } from "./settings.js"
-import { lastLines } from "./standardError.js"
+import * as Scope from "effect/Scope"
+import * as SynchronizedRef from "effect/SynchronizedRef"
+import { isCutOff, isForgotten, lostSession, requestFailed } from "./failures.js"
+import { McpError } from "./McpError.js"
+import * as Session from "./session.js"
+import { canOpenAgain, type Settings } from "./settings.js"
 
-/** What a server says of a call that is going on. */
-export interface Progress {
-  readonly progress: number
-  readonly total?: number | undefined
-  readonly message?: string | undefined
+interface RequestOptions {
+  readonly onProgress?: (progress: Session.Progress) => void
+  /** Whether the request may be sent again although the server may have handled it. Default false. */
+  readonly isRepeatable?: boolean
 }
 
 export interface Connection {
   readonly settings: Settings
-  /** What the server says of its use, for the instructions of an agent. */
+  /** How its tools are to be used, in the server's words, for the instructions of an agent. */
   readonly instructions: string | undefined
   /** Whether the server has tools at all. */
   readonly hasTools: boolean
-  /** Asks the server. Interruption cancels the request there. Fails with reason `request`, `timeout` or `closed`. */
+  /**
+   * Sends a request. Interruption cancels it at the server. Fails with reason `request`, `timeout` or `closed`, and with
+   * `connect` when a new session is needed and cannot be opened.
+   */
   readonly request: (
-    method: "tools/list" | "tools/call",
+    method: Session.Method,
     params: { readonly [key: string]: unknown },
-    onProgress?: (progress: Progress) => void
+    options?: RequestOptions
   ) => Effect.Effect<{ readonly [key: string]: unknown }, McpError>
+  /** Closes the connection before its scope does. */
+  readonly close: Effect.Effect<void>
 }
 
-/** The longest time that a timer takes, for requests that are timed here. */
-const noTimeout = 2 ** 31 - 1
+interface Opened {
+  readonly session: Session.Session
+  readonly close: Effect.Effect<void>
+}
 
-/** Also where nothing else can be interrupted. */
-const atMostOneSecond = (wait: () => Promise<unknown>): Effect.Effect<unknown> =>
-  Effect.timeoutOption(Effect.interruptible(Effect.ignore(Effect.tryPromise(wait))), "1 second")
-
-/** Ends the session of a server that keeps one. */
-const sayGoodbye = (transport: object): Effect.Effect<unknown> =>
-  Effect.suspend(() => {
-    if (!Predicate.hasProperty(transport, "terminateSession")) return Effect.void
-    const { terminateSession } = transport
-    return Predicate.isFunction(terminateSession)
-      ? atMostOneSecond(async () => terminateSession.call(transport))
-      : Effect.void
-  })
-
-/**
- * Opens a connection and hands it to `begin`, which asks the first questions; what comes before its end is the first
- * contact: when that fails or is interrupted, the transport is closed at once.
- */
-export const open = Effect.fnUntraced(function* <A>(
-  settings: Settings,
-  begin: (connection: Connection) => Effect.Effect<A, McpError>
-) {
+/** Opens a connection, which the scope closes. When that fails or is interrupted, nothing is left open. */
+export const open = Effect.fnUntraced(function* (settings: Settings) {
+  const scope = yield* Effect.scope
+  // A later session logs as the first one does, whichever call opens it.
   const runtime = yield* Effect.runtime<never>()
   const log = (line: Effect.Effect<void>): void => void Runtime.runFork(runtime)(line)
-  const said = lastLines()
-  const { Client } = yield* loadClient
-  const { ResultSchema } = yield* loadTypes
-  const transport = yield* transportTo(settings.address, line => {
-    said.add(line)
-    log(Effect.logDebug(sentence(`${settings.who} writes: ${line}`)))
-  })
-  const link = new Link(transport)
-  const client = new Client(settings.clientInfo, { capabilities: {} })
-  client.onerror = error => log(Effect.logDebug(sentence(`${settings.who}: ${oneLine(messageOf(error))}`)))
-  client.onclose = () => {
-    if (link.isLeft) return
-    log(Effect.logWarning(sentence(`${settings.who} closed the connection.`), ...[said.read() || []].flat()))
+  const openSession = Effect.uninterruptibleMask(restore =>
+    Effect.gen(function* () {
+      const own = yield* Scope.fork(scope, ExecutionStrategy.sequential)
+      const close = Scope.close(own, Exit.void)
+      const session = yield* restore(Scope.extend(Session.open(settings, log), own)).pipe(
+        Effect.onError(() => close)
+      )
+      return { session, close } satisfies Opened
+    })
+  )
+  const current = yield* SynchronizedRef.make<Opened>(yield* openSession)
+
+  /** The session that follows a lost one. The calls that still wait in the lost one fail. */
+  const after = (lost: Opened) =>
+    SynchronizedRef.updateAndGetEffect(current, opened =>
+      opened === lost
+        ? Effect.tap(openSession, () => Effect.forkIn(lost.close, scope))
+        : Effect.succeed(opened)
+    )
+
+  const isLost = (opened: Opened) =>
+    Effect.map(SynchronizedRef.get(current), now => now !== opened && opened.session.isClosed())
+
+  const request: Connection["request"] = (method, params, { isRepeatable = false, onProgress } = {}) => {
+    const send = (opened: Opened) =>
+      opened.session
+        .request(method, params, onProgress)
+        .pipe(
+          Effect.catchAll(cause =>
+            Effect.flatMap(isLost(opened), lost => Effect.fail(lost ? lostSession(settings, cause) : cause))
+          )
+        )
+    const sendOnce = Effect.flatMap(SynchronizedRef.get(current), opened =>
+      send(opened).pipe(
+        Effect.catchIf(
+          cause => canOpenAgain(settings.address) && opened.session.id() !== undefined && isForgotten(cause),
+          () => Effect.flatMap(after(opened), send)
+        )
+      )
+    )
+    return sendOnce.pipe(
+      Effect.catchIf(
+        cause => isRepeatable && isCutOff(cause),
+        () => sendOnce
+      ),
+      Effect.mapError(cause => (cause instanceof McpError ? cause : requestFailed(settings, cause)))
+    )
   }
-  const close = yield* Effect.sync(() => link.leave()).pipe(
-    Effect.zipRight(sayGoodbye(transport)),
-    Effect.zipRight(Effect.promise(() => link.close())),
-    // A process that had to be killed needs a moment; what it has started may hold its output open for longer.
-    Effect.zipRight(atMostOneSecond(() => link.ended)),
-    Effect.once
-  )
-  yield* Effect.addFinalizer(() => close)
-  const shakeHands = Effect.tryPromise({
-    try: () => client.connect(link, { timeout: noTimeout }),
-    catch: cause => connectFailed(settings, cause)
-  }).pipe(
-    Effect.timeoutFail({
-      duration: settings.connectTimeout,
-      onTimeout: () => timedOut(settings, settings.connectTimeout)
-    })
-  )
 
-  const request: Connection["request"] = (method, params, onProgress) =>
-    Effect.tryPromise({
-      try: signal =>
-        client.request({ method, params }, ResultSchema, {
-          signal,
-          timeout: settings.timeout,
-          resetTimeoutOnProgress: true,
-          ...(onProgress === undefined ? {} : { onprogress: onProgress })
-        }),
-      catch: cause => requestFailed(settings, cause)
-    })
-
-  return yield* shakeHands.pipe(
-    Effect.flatMap(() =>
-      begin({
-        settings,
-        instructions: client.getInstructions(),
-        hasTools: client.getServerCapabilities()?.tools !== undefined,
-        request
-      })
-    ),
-    Effect.onError(() => close)
-  )
+  const { hasTools, instructions } = (yield* SynchronizedRef.get(current)).session
+  const connection: Connection = {
+    settings,
+    instructions,
+    hasTools,
+    request,
+    close: Effect.flatMap(SynchronizedRef.get(current), ({ close }) => close)
+  }
+  return connection
 })

@@ -49,6 +49,34 @@ const problemOf = (cause: unknown): string => {
   return `gave no answer that can be read (${oneLine(messageOf(cause)).slice(0, 200)}).`
 }
 
+/**
+ * Whether a server that keeps sessions does not know this one. The protocol has status 404 for it; servers that keep their
+ * sessions in memory often answer 400 and name the session. Either way the request was not handled.
+ */
+export const isForgotten = (cause: unknown): boolean => {
+  const status = statusOf(cause)
+  return status === 404 || (status === 400 && /\bsession\b/i.test(messageOf(cause)))
+}
+
+/** The answer was lost with the session, which another request replaced. */
+class LostSession extends McpError {}
+
+export const lostSession = ({ who }: Settings, cause: unknown): McpError =>
+  new LostSession({
+    reason: "request",
+    message: sentence(`${who} forgot the session before it answered.`),
+    cause
+  })
+
+/** What `fetch` reports when a connection ends while an answer is awaited. */
+const brokenConnection = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"])
+
+/** Whether the server may have handled the request, and its answer was lost. */
+export const isCutOff = (cause: unknown): boolean =>
+  cause instanceof LostSession ||
+  (isProtocolError(cause) && cause.message.endsWith(brokenOff)) ||
+  brokenConnection.has(systemCodeOf(cause) ?? "")
+
 /** Words as a sentence. */
 export const sentence = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1)
 

@@ -7,9 +7,10 @@ import { isRecord, type JsonValue, toJson } from "../protocol/safeJson.js"
 import * as Tool from "../tool/Tool.js"
 import type { ToolContext } from "../tool/ToolContext.js"
 import * as ToolSchema from "../tool/ToolSchema.js"
-import type { Connection, Progress } from "./connection.js"
+import type { Connection } from "./connection.js"
 import type { McpError } from "./McpError.js"
 import { modelOutputOf } from "./modelOutput.js"
+import type { Progress } from "./session.js"
 
 /** What a server says of one of its tools. */
 export interface Declaration {
@@ -18,6 +19,8 @@ export interface Declaration {
   readonly description: string | undefined
   readonly inputSchema: JsonSchema
   readonly outputSchema: JsonSchema | undefined
+  /** Whether the server declares that a second call with the same arguments changes nothing more. */
+  readonly isRepeatable: boolean
 }
 
 const isJsonSchema = (value: JsonValue): value is JsonSchema => isRecord(value)
@@ -36,12 +39,13 @@ export const declarationOf = (value: unknown): Declaration | undefined => {
   const { annotations, description, inputSchema, name, outputSchema, title } = value
   const named = textOf(name)
   if (named === undefined) return undefined
-  const annotated = isRecord(annotations) ? annotations["title"] : undefined
+  const hints = isRecord(annotations) ? annotations : {}
   return {
     name: named,
-    description: textOf(description) ?? textOf(title) ?? textOf(annotated),
+    description: textOf(description) ?? textOf(title) ?? textOf(hints["title"]),
     inputSchema: schemaOf(inputSchema) ?? {},
-    outputSchema: schemaOf(outputSchema)
+    outputSchema: schemaOf(outputSchema),
+    isRepeatable: hints["readOnlyHint"] === true || hints["idempotentHint"] === true
   }
 }
 
@@ -121,7 +125,12 @@ export const makeTool = (connection: Connection, declaration: Declaration, name:
   const check = outputCheck(declaration)
   const execute = (args: unknown, { toolName, write }: ToolContext) =>
     asking(
-      onProgress => connection.request("tools/call", { name: declaration.name, arguments: args }, onProgress),
+      onProgress =>
+        connection.request(
+          "tools/call",
+          { name: declaration.name, arguments: args },
+          { onProgress, isRepeatable: declaration.isRepeatable }
+        ),
       write
     ).pipe(
       Effect.mapError(failureOf(toolName, connection.settings.timeout)),

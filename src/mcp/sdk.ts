@@ -1,6 +1,6 @@
 /** The official SDK, loaded when a connection is made: who makes none need not have it. */
 import * as Effect from "effect/Effect"
-import { fetchAnswer } from "./answerStream.js"
+import { makeFetch } from "./answerStream.js"
 import { McpError } from "./McpError.js"
 import type { Address } from "./settings.js"
 import { readLines } from "./standardError.js"
@@ -45,11 +45,13 @@ export const transportTo = Effect.fnUntraced(function* (address: Address, onLine
       const { StreamableHTTPClientTransport } = yield* loadHttp
       const { headers, url } = address
       return new StreamableHTTPClientTransport(url, {
-        fetch: fetchAnswer,
+        fetch: makeFetch(),
         requestInit: { headers: { ...headers } }
       })
     }
-    case "transport":
-      return address.server.transport
+    case "transport": {
+      const { transport } = address.server
+      return typeof transport === "function" ? transport() : transport
+    }
   }
 })

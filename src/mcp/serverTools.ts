@@ -16,14 +16,9 @@ const checked = (server: McpServer, options: McpOptions) =>
     }
   })
 
-/** Opens a connection, which its scope closes, and reads the tools. */
+/** Opens a connection, which its scope closes, and reads the tools; when that fails, nothing is left open. */
 export const connect = Effect.fnUntraced(function* (server: McpServer, options: McpOptions) {
-  const settings = yield* checked(server, options)
-  return yield* open(settings, connection =>
-    Effect.map(readTools(connection), tools => ({
-      instructions: connection.instructions,
-      tools,
-      refresh: readTools(connection)
-    }))
-  )
+  const connection = yield* open(yield* checked(server, options))
+  const tools = yield* Effect.onError(readTools(connection), () => connection.close)
+  return { instructions: connection.instructions, tools, refresh: readTools(connection) }
 })

@@ -8,6 +8,10 @@ export type Address =
   | { readonly kind: "http"; readonly url: URL; readonly headers: Readonly<Record<string, string>> }
   | { readonly kind: "transport"; readonly server: TransportServer }
 
+/** Whether a session that the server has forgotten can be followed by another one: a transport starts only once. */
+export const canOpenAgain = (address: Address): boolean =>
+  address.kind === "http" || (address.kind === "transport" && typeof address.server.transport === "function")
+
 export interface Settings {
   readonly address: Address
   /** The server, in a sentence. */

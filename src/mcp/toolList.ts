@@ -19,7 +19,7 @@ const pages = Effect.fnUntraced(function* ({ request, settings }: Connection) {
   const cursors = new Set<unknown>()
   let cursor: unknown
   do {
-    const page = yield* request("tools/list", cursor === undefined ? {} : { cursor })
+    const page = yield* request("tools/list", cursor === undefined ? {} : { cursor }, { isRepeatable: true })
     if (Array.isArray(page["tools"])) found.push(...page["tools"])
     cursor = page["nextCursor"]
     if (cursors.has(cursor)) {

@@ -1,73 +1,12 @@
 /** Answers over HTTP whose stream breaks: the call fails at once, or the stream is resumed, where the server can do that. */
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { describe, expect, it } from "@effect/vitest"
 import { Agent } from "eddy"
 import { McpTools } from "eddy/mcp"
 import { Effect } from "effect"
 import { endingWith } from "../../src/mcp/answerStream.js"
 import { chunksOf, only } from "../agent/kit.js"
+import { type Asked, event, eventStream, result, serve } from "../support/mcpHttpServer.js"
 import { agentOf, logLines } from "../support/mcpKit.js"
-
-interface Asked {
-  readonly id: number
-  readonly response: ServerResponse
-}
-
-const event = (message: object, id?: string): string =>
-  `${id === undefined ? "" : `id: ${id}\nretry: 10\n`}event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", ...message })}\n\n`
-
-const result = { content: [{ type: "text", text: "here" }] }
-
-const bodyOf = async (request: IncomingMessage): Promise<string> => {
-  let text = ""
-  for await (const piece of request) text += String(piece)
-  return text
-}
-
-/** A server that answers calls of its one tool as it is told, and requests to resume likewise. */
-const serve = (
-  call: (asked: Asked) => void,
-  resume: (response: ServerResponse, from: string) => void = () => undefined
-) =>
-  Effect.acquireRelease(
-    Effect.promise(async () => {
-      let calls = 0
-      const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-        const from = request.headers["last-event-id"]
-        if (request.method === "GET") {
-          if (from === undefined) response.writeHead(405).end()
-          else resume(response.writeHead(200, { "content-type": "text/event-stream" }), String(from))
-          return
-        }
-        const { id, method, params } = JSON.parse(await bodyOf(request))
-        const json = (value: object) =>
-          response
-            .writeHead(200, { "content-type": "application/json" })
-            .end(JSON.stringify({ jsonrpc: "2.0", id, result: value }))
-        if (method === "initialize") {
-          json({
-            protocolVersion: params.protocolVersion,
-            capabilities: { tools: {} },
-            serverInfo: { name: "broken", version: "1" }
-          })
-        } else if (method === "tools/list") json({ tools: [{ name: "a", inputSchema: { type: "object" } }] })
-        else if (method === "tools/call") {
-          calls++
-          call({ id, response: response.writeHead(200, { "content-type": "text/event-stream" }) })
-        } else response.writeHead(202).end()
-      }
-      const server = createServer((request, response) => void answer(request, response))
-      await new Promise<void>(resolve => server.listen(0, "127.0.0.1", resolve))
-      const address = server.address()
-      const port = typeof address === "object" && address !== null ? address.port : 0
-      return { server, url: `http://127.0.0.1:${port}/`, calls: () => calls }
-    }),
-    ({ server }) =>
-      Effect.promise(async () => {
-        server.closeAllConnections()
-        await new Promise(resolve => server.close(resolve))
-      })
-  )
 
 const called = (url: string) =>
   Effect.gen(function* () {
@@ -123,6 +62,10 @@ describe("a stream that is told to the end", () => {
         await expect(ending(pieces, broken)).rejects.toThrow("broken")
       }
       expect(await ending(["id: 1\ndata: {}\n\n"])).not.toContain("LAST")
+      // The SDK resumes from an event that is complete and has data.
+      expect(await ending(["id: 1\ndata: {}\n"])).toContain("LAST")
+      expect(await ending(["id: 1\n\n"])).toContain("LAST")
+      expect(await ending(["id: 1\r", "\ndata: {}\r", "\n\r", "\n"])).not.toContain("LAST")
       expect(await ending([])).toBe("LAST")
     })
   )
@@ -131,7 +74,7 @@ describe("a stream that is told to the end", () => {
 describe("an answer whose stream", () => {
   it.scopedLive.each(breaks)("%s fails the call at once", ([, call]) =>
     Effect.gen(function* () {
-      const { calls, url } = yield* serve(call)
+      const { calls, url } = yield* serve({ call })
       const { errors, results } = yield* called(url)
       expect(results).toStrictEqual([])
       expect(errors).toMatchObject([
@@ -143,18 +86,18 @@ describe("an answer whose stream", () => {
 
   it.scopedLive("ends after it is complete, whatever ends it", () =>
     Effect.gen(function* () {
-      const ended = yield* serve(({ id, response }) => response.end(event({ id, result })))
+      const ended = yield* serve({ call: ({ id, response }) => response.end(event({ id, result })) })
       const lines: Array<string> = []
       expect(yield* called(ended.url).pipe(logLines(line => lines.push(line)))).toStrictEqual({
         results: [result],
         errors: []
       })
-      const broken = yield* serve(({ id, response }) =>
-        response.write(event({ id, result }), () => response.destroy())
-      )
+      const broken = yield* serve({
+        call: ({ id, response }) => response.write(event({ id, result }), () => response.destroy())
+      })
       expect(yield* called(broken.url)).toStrictEqual({ results: [result], errors: [] })
       // Its last empty line is missing, but nothing else.
-      const cut = yield* serve(({ id, response }) => response.end(event({ id, result }).trimEnd()))
+      const cut = yield* serve({ call: ({ id, response }) => response.end(event({ id, result }).trimEnd()) })
       expect(yield* called(cut.url)).toStrictEqual({ results: [result], errors: [] })
       // The SDK would complain of a second answer to the first call.
       expect(lines).toStrictEqual([])
@@ -165,8 +108,8 @@ describe("an answer whose stream", () => {
     Effect.gen(function* () {
       let id = 0
       const from: Array<string> = []
-      const { calls, url } = yield* serve(
-        asked => {
+      const { calls, url } = yield* serve({
+        call: asked => {
           id = asked.id
           const first = event({ method: "notifications/message", params: { level: "info", data: "x" } }, "7")
           asked.response.write(first.slice(0, 2), () =>
@@ -175,13 +118,31 @@ describe("an answer whose stream", () => {
             )
           )
         },
-        (response, last) => {
+        resume: (response, last) => {
           from.push(last)
-          response.end(event({ id, result }, "8"))
+          response.writeHead(200, eventStream).end(event({ id, result }, "8"))
         }
-      )
+      })
       expect(yield* called(url)).toStrictEqual({ results: [result], errors: [] })
       expect(from).toStrictEqual(["7"])
+      expect(calls()).toBe(1)
+    })
+  )
+
+  it.scopedLive("cannot be resumed although it has ids fails the call at once", () =>
+    Effect.gen(function* () {
+      const { calls, url } = yield* serve({
+        call: ({ response }) =>
+          response.write(
+            event({ method: "notifications/message", params: { level: "info", data: "x" } }, "7"),
+            () => response.destroy()
+          ),
+        resume: response => response.writeHead(404).end()
+      })
+      const { errors } = yield* called(url)
+      expect(errors).toMatchObject([
+        { _tag: "ToolFailed", message: `The MCP server at ${new URL(url).origin} broke off its answer.` }
+      ])
       expect(calls()).toBe(1)
     })
   )

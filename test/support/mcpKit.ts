@@ -34,14 +34,14 @@ export const startHttp = (...flags: ReadonlyArray<string>) =>
       const [port] = await once(createInterface(child.stdout), "line")
       const origin = `http://127.0.0.1:${String(port)}`
       const sessions = async (): Promise<string> => (await fetch(`${origin}/sessions`)).text()
-      return { child, origin, server: { url: `${origin}/mcp` }, sessions }
-    }),
-    ({ child }) =>
-      Effect.promise(async () => {
+      const stop = Effect.promise(async () => {
         if (child.exitCode !== null || child.signalCode !== null) return
         child.kill("SIGKILL")
         await once(child, "exit")
       })
+      return { child, origin, server: { url: `${origin}/mcp` }, sessions, stop }
+    }),
+    ({ stop }) => stop
   )
 
 /** The same server over both transports, for what must not differ. */

@@ -1,6 +1,6 @@
 /**
  * A server of the Model Context Protocol as a program of its own: `node mcpServer.mjs stdio`, or `node mcpServer.mjs http`,
- * which prints its port, wants the header `authorization: Bearer open` when it is started with `--locked`, and counts its
+ * which prints its port (a free one, or that of `--port=N`), wants the header `authorization: Bearer open` when it is started with `--locked`, and counts its
  * sessions: `GET /sessions`.
  */
 import { randomUUID } from "node:crypto"
@@ -10,6 +10,7 @@ import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/
 import { makeServer } from "./mcpServerTools.mjs"
 
 const [kind, ...flags] = process.argv.slice(2)
+const port = flags.find(flag => flag.startsWith("--port="))?.slice(7) ?? "0"
 const isLocked = flags.includes("--locked")
 const sessions = new Map()
 
@@ -39,5 +40,5 @@ if (kind === "stdio") {
   await makeServer().connect(new StdioServerTransport())
 } else {
   const server = createServer((request, response) => void answer(request, response))
-  server.listen(0, "127.0.0.1", () => console.log(server.address().port))
+  server.listen(Number(port), "127.0.0.1", () => console.log(server.address().port))
 }
