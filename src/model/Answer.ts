@@ -15,7 +15,7 @@ import * as Usage from "../protocol/tokens.js"
 import { type Block, Blocks } from "./answerBlocks.js"
 import { type AnsweredCall, Calls, type TakeApart } from "./answerCalls.js"
 import type * as ModelPart from "./ModelPart.js"
-import { mergeMetadata, metadataField } from "./providerMetadata.js"
+import { mergeMetadata, metadataField, withMetadata } from "./providerMetadata.js"
 import type { RunIds } from "./runIds.js"
 
 export type { AnsweredCall } from "./answerCalls.js"
@@ -139,8 +139,9 @@ export class Answer {
     })
   }
 
-  /** Takes the next part. */
-  accept(part: ModelPart.ModelPart): void {
+  /** Takes the next part. Every part of every model comes in here: its metadata are normalised here, and nowhere behind. */
+  accept(received: ModelPart.ModelPart): void {
+    const part = withMetadata(received)
     if (part.type === "text-delta" || part.type === "reasoning-delta") {
       if (!this.hasBegun) this.begin()
       if (this.finished === undefined) this.blocks.delta(part)

@@ -207,20 +207,26 @@ export class Blocks {
   private begin(type: BlockType, sourceId: string, metadata: ProviderMetadata | undefined): Block {
     const block = new Block(type, sourceId, this.ids.unique(sourceId || type))
     block.metadata = metadata
-    this.open.set(`${type} ${sourceId}`, block)
-    if (this.isFollowing) this.byId = (this.byId ?? new Map()).set(block.id, block)
     if (metadata !== undefined) this.place(block)
     const { runId } = this
     const payload = { id: block.id, ...metadataField(metadata) }
     if (type === "text") {
       this.emit({ type: "text-start", runId, from: "AGENT", payload })
+      this.register(block)
     } else {
       const signature = signatureOf(metadata)
       const signed = signature === undefined ? payload : { ...payload, signature }
       this.emit({ type: "reasoning-start", runId, from: "AGENT", payload: signed })
+      this.register(block)
       this.sign(block, metadata)
     }
     return block
+  }
+
+  /** Its start is emitted: from here on it is owed an end. */
+  private register(block: Block): void {
+    this.open.set(`${block.type} ${block.sourceId}`, block)
+    if (this.isFollowing) this.byId = (this.byId ?? new Map()).set(block.id, block)
   }
 
   /** Whether a new signature was told. */
