@@ -206,27 +206,23 @@ export class Blocks {
 
   private begin(type: BlockType, sourceId: string, metadata: ProviderMetadata | undefined): Block {
     const block = new Block(type, sourceId, this.ids.unique(sourceId || type))
+    const payload = { id: block.id, ...metadataField(metadata) }
+    const signature = signatureOf(metadata)
     block.metadata = metadata
+    // What could fail has been done: from here on the start is emitted, and the block is owed its end, also when its reader
+    // stops the run on the stack of `emit`.
+    this.open.set(`${type} ${sourceId}`, block)
+    if (this.isFollowing) this.byId = (this.byId ?? new Map()).set(block.id, block)
     if (metadata !== undefined) this.place(block)
     const { runId } = this
-    const payload = { id: block.id, ...metadataField(metadata) }
     if (type === "text") {
       this.emit({ type: "text-start", runId, from: "AGENT", payload })
-      this.register(block)
     } else {
-      const signature = signatureOf(metadata)
       const signed = signature === undefined ? payload : { ...payload, signature }
       this.emit({ type: "reasoning-start", runId, from: "AGENT", payload: signed })
-      this.register(block)
       this.sign(block, metadata)
     }
     return block
-  }
-
-  /** Its start is emitted: from here on it is owed an end. */
-  private register(block: Block): void {
-    this.open.set(`${block.type} ${block.sourceId}`, block)
-    if (this.isFollowing) this.byId = (this.byId ?? new Map()).set(block.id, block)
   }
 
   /** Whether a new signature was told. */
@@ -240,12 +236,18 @@ export class Blocks {
     return true
   }
 
+  private isOpen(block: Block): boolean {
+    return this.open.get(`${block.type} ${block.sourceId}`) === block
+  }
+
   private end(block: Block, metadata: ProviderMetadata | undefined): void {
     if (block.half !== "") {
       block.half = ""
       this.current = undefined
       this.speaks(block)
       this.say(block, "\uFFFD", undefined)
+      // Its reader may have stopped the run on the stack of `emit`, which has ended the block.
+      if (!this.isOpen(block)) return
     }
     if (metadata !== undefined) this.place(block)
     block.metadata = mergeMetadata(block.metadata, metadata)
@@ -266,6 +268,6 @@ export class Blocks {
 
   /** Ends every block that is still open. */
   close(): void {
-    for (const block of [...this.open.values()]) this.end(block, undefined)
+    for (const block of [...this.open.values()]) if (this.isOpen(block)) this.end(block, undefined)
   }
 }

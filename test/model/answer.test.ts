@@ -4,6 +4,7 @@ import type { Chunk, ModelPart } from "eddy"
 import { FastCheck as fc } from "effect"
 import * as Answer from "../../src/model/Answer.js"
 import * as RunIds from "../../src/model/runIds.js"
+import { anyPart } from "../support/randomParts.js"
 
 /** Reads parts into a new answer; several answers of one run share `ids`. */
 const read = (parts: ReadonlyArray<ModelPart.ModelPart>, ids: RunIds.RunIds = RunIds.make()) => {
@@ -580,6 +581,62 @@ describe("the end of an answer", () => {
         from: "AGENT",
         payload: { messageId: "m", request: {}, warnings: [{ type: "w" }] }
       }
+    ])
+  })
+})
+
+describe("a reader that stops the run on the stack of a chunk", () => {
+  /** Closes the answer when the chunk of this place is emitted. */
+  const stopped = (parts: ReadonlyArray<ModelPart.ModelPart>, place: number) => {
+    const chunks: Array<Chunk.Chunk> = []
+    let after: number | undefined
+    const answer = Answer.make({
+      runId: "r",
+      messageId: "m",
+      ids: RunIds.make(),
+      makeCallId: () => "made",
+      includeRawChunks: true,
+      emit: chunk => {
+        chunks.push(chunk)
+        if (chunks.length !== place) return
+        answer.close(false)
+        after = chunks.length
+      }
+    })
+    for (const part of parts) if (after === undefined) answer.accept(part)
+    if (after === undefined) answer.close(false)
+    return { chunks, after: after ?? chunks.length }
+  }
+
+  it.prop(
+    "finds every start with one end, and nothing behind it",
+    [fc.array(anyPart, { maxLength: 10 }), fc.integer({ min: 1, max: 20 })],
+    ([drawn, place]) => {
+      const parts = drawn.flatMap(part => (part === "turn" ? [] : [part]))
+      const { after, chunks } = stopped(parts, place)
+      const open = new Set<string>()
+      for (const chunk of chunks) {
+        const [what, edge] = [
+          short(chunk).replace(/-(start|end)\b/, ""),
+          /-(start|end)$/.exec(chunk.type)?.[1]
+        ]
+        if (chunk.type === "step-start" || edge === undefined) continue
+        expect(open.has(what)).toBe(edge === "end")
+        if (edge === "start") open.add(what)
+        else open.delete(what)
+      }
+      expect([...open]).toStrictEqual([])
+      expect(chunks).toHaveLength(after)
+    }
+  )
+
+  it("ends a block of half a character once", () => {
+    const parts = [text("\ud83d"), edge("text-start")]
+    expect(stopped(parts, 3).chunks.map(short)).toStrictEqual([
+      "step-start",
+      "text-start 0",
+      'text-delta 0 "\ufffd"',
+      "text-end 0"
     ])
   })
 })
