@@ -16,7 +16,7 @@ import { type Block, Blocks } from "./answerBlocks.js"
 import { type AnsweredCall, Calls, type TakeApart } from "./answerCalls.js"
 import type * as ModelPart from "./ModelPart.js"
 import { mergeMetadata, metadataField, withMetadata } from "./providerMetadata.js"
-import type { RunIds } from "./runIds.js"
+import { type RunIds, unlessBlank } from "./runIds.js"
 
 export type { AnsweredCall } from "./answerCalls.js"
 
@@ -242,13 +242,17 @@ export class Answer {
 
   private responseMetadata(part: ModelPart.ResponseMetadata): void {
     const { runId } = this.options
-    const { id, modelId, timestamp } = part
-    const said: ResponseInfo = {
+    // Some providers send blank ids, blank names and the zero of their clock, before the real ones or behind them.
+    const timestamp =
+      part.timestamp?.getTime() === 0 ? (this.said.timestamp ?? part.timestamp) : part.timestamp
+    const id = this.said.id ?? unlessBlank(part.id)
+    const modelId = this.said.modelId ?? unlessBlank(part.modelId)
+    this.said = {
+      ...this.said,
       ...(id === undefined ? {} : { id }),
       ...(modelId === undefined ? {} : { modelId }),
       ...(timestamp === undefined ? {} : { timestamp })
     }
-    this.said = { ...this.said, ...said }
     const payload = { ...this.response, ...this.said }
     if (this.told === undefined) this.response = payload
     this.emit({ type: "response-metadata", runId, from: "AGENT", payload })

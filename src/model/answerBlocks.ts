@@ -6,7 +6,7 @@ import type { Chunk } from "../protocol/Chunk.js"
 import type { ReasoningPart, TextPart } from "../protocol/Message.js"
 import type { ProviderMetadata } from "../protocol/safeJson.js"
 import type { BlockDelta, BlockEdge } from "./ModelPart.js"
-import { mergeMetadata, metadataField, signatureOf } from "./providerMetadata.js"
+import { mergeMetadata, metadataField, signatureOf, withJoinedSignature } from "./providerMetadata.js"
 import type { RunIds } from "./runIds.js"
 
 type BlockType = "text" | "reasoning"
@@ -17,6 +17,8 @@ export class Block {
   /** Whether it has said something: then it has its place among the parts of the answer. */
   isPlaced = false
   signature: string | undefined
+  /** Whether nothing was said since the last piece of the signature. */
+  isSigning = false
   metadata: ProviderMetadata | undefined
   /** The first half of a surrogate pair, kept until the second comes. */
   half = ""
@@ -162,20 +164,29 @@ export class Blocks {
       this.place(block)
       this.speaks(block)
     }
-    if (part.providerMetadata !== undefined && isSignedAnew(block, part.providerMetadata)) {
-      this.end(block, undefined)
-      block = this.begin(type, part.id, part.providerMetadata)
-      this.current = block
-      this.speaks(block)
+    let metadata = part.providerMetadata
+    if (metadata !== undefined) {
+      const joined =
+        block.isSigning && !part.delta ? withJoinedSignature(block.metadata, metadata) : undefined
+      if (joined !== undefined) {
+        metadata = joined
+      } else if (isSignedAnew(block, metadata)) {
+        this.end(block, undefined)
+        block = this.begin(type, part.id, metadata)
+        this.current = block
+        this.speaks(block)
+      }
     }
     const text = part.delta ? join(block, part.delta) : ""
-    if (part.providerMetadata === undefined) {
+    if (part.delta) block.isSigning = false
+    if (metadata === undefined) {
       if (text !== "") this.say(block, text, undefined)
       return
     }
-    block.metadata = mergeMetadata(block.metadata, part.providerMetadata)
-    const isSigned = this.sign(block, part.providerMetadata)
-    if (text !== "" || !isSigned) this.say(block, text, part.providerMetadata)
+    block.metadata = mergeMetadata(block.metadata, metadata)
+    if (signatureOf(metadata) !== undefined) block.isSigning = true
+    const isSigned = this.sign(block, metadata)
+    if (text !== "" || !isSigned) this.say(block, text, metadata)
   }
 
   private say(block: Block, text: string, metadata: ProviderMetadata | undefined): void {

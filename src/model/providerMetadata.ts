@@ -58,6 +58,22 @@ export const signatureOf = (metadata: ProviderMetadata | undefined): string | un
   return undefined
 }
 
+/**
+ * Metadata of a delta that goes on with the signature before it, with the whole signature: Anthropic and Bedrock write it like
+ * text, piece by piece, under `signature`. `undefined` when it does not: other providers sign each part anew.
+ */
+export const withJoinedSignature = (
+  before: ProviderMetadata | undefined,
+  metadata: ProviderMetadata
+): ProviderMetadata | undefined => {
+  for (const [provider, values] of Object.entries(metadata)) {
+    const [first, rest] = [before?.[provider]?.["signature"], values["signature"]]
+    if (typeof first !== "string" || typeof rest !== "string" || first === rest) continue
+    return { ...metadata, [provider]: { ...values, signature: first + rest } }
+  }
+  return undefined
+}
+
 /** An optional field of a chunk: absent when there is nothing to say. */
 export const metadataField = (
   providerMetadata: ProviderMetadata | undefined

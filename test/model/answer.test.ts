@@ -285,6 +285,58 @@ describe("signatures", () => {
     ])
   })
 
+  const kept = (given: ReadonlyArray<ModelPart.ModelPart>) => {
+    const { answer, chunks } = read(given)
+    answer.close(true)
+    return {
+      told: chunks.slice(1).map(short),
+      ends: chunks.flatMap(chunk => (chunk.type === "reasoning-end" ? [chunk.payload.signature] : [])),
+      content: answer.toMessage(true)?.content
+    }
+  }
+
+  it("that come in pieces with no text between are one signature of one block", () => {
+    const { content, ends, told } = kept([
+      think("hm"),
+      think("", "ab"),
+      think("", "cd"),
+      think("", "e="),
+      edge("reasoning-end")
+    ])
+    expect(told).toStrictEqual([
+      "reasoning-start 0",
+      'reasoning-delta 0 "hm"',
+      "reasoning-signature 0 ab",
+      "reasoning-signature 0 abcd",
+      "reasoning-signature 0 abcde=",
+      "reasoning-end 0"
+    ])
+    expect(ends).toStrictEqual(["abcde="])
+    expect(content).toStrictEqual([
+      { type: "reasoning", text: "hm", providerOptions: { kit: { signature: "abcde=" } } }
+    ])
+  })
+
+  it("of what is thought on behind them are those of another block", () => {
+    expect(kept([think("a", "s1"), think("b", "s2")]).content).toStrictEqual([
+      { type: "reasoning", text: "a", providerOptions: { kit: { signature: "s1" } } },
+      { type: "reasoning", text: "b", providerOptions: { kit: { signature: "s2" } } }
+    ])
+  })
+
+  it("of Gemini's parts are each one of its own", () => {
+    const thought = (thoughtSignature: string): ModelPart.ModelPart => ({
+      type: "reasoning-delta",
+      id: "0",
+      delta: "",
+      providerMetadata: { google: { thoughtSignature } }
+    })
+    expect(kept([think("hm"), thought("g1"), thought("g2")]).content).toStrictEqual([
+      { type: "reasoning", text: "hm", providerOptions: { google: { thoughtSignature: "g1" } } },
+      { type: "reasoning", text: "", providerOptions: { google: { thoughtSignature: "g2" } } }
+    ])
+  })
+
   it("of text are metadata only", () => {
     const { answer, chunks } = read([
       { type: "text-delta", id: "0", delta: "x", providerMetadata: { google: { thoughtSignature: "s" } } }
@@ -456,6 +508,54 @@ describe("calls", () => {
     ])
     expect(answer.calls[0]?.part.providerOptions).toStrictEqual({ kit: { a: 3, b: 2 } })
     expect(answer.calls[0]?.chunk.payload.providerMetadata).toStrictEqual({ kit: { a: 3, b: 2 } })
+  })
+})
+
+describe("ids and names that are blank", () => {
+  const blank = { id: "", modelId: "" }
+  const response = (part: object): ModelPart.ModelPart => ({ type: "response-metadata", ...part })
+
+  it.each([
+    { said: [blank, { id: "r1", modelId: "m1" }, blank] },
+    { said: [{ id: "r1" }, { ...blank, modelId: "m1" }, { id: " ", modelId: "\t" }] },
+    {
+      said: [
+        { id: "r1", modelId: "m1" },
+        { id: "r2", modelId: "m2" }
+      ]
+    }
+  ])("of a response are absent, and the first of each stays: $said", ({ said }) => {
+    const { answer, chunks } = read(said.map(response))
+    expect(answer.response).toStrictEqual({ id: "r1", modelId: "m1" })
+    expect(JSON.stringify(chunks)).not.toMatch(/"(id|modelId)":"\s*"/)
+    expect(chunks.at(-1)).toMatchObject({ payload: { id: "r1", modelId: "m1" } })
+  })
+
+  it("of a response that has no other leave nothing, and the zero of its clock does not overwrite a time", () => {
+    const { answer, chunks } = read([response(blank)])
+    expect(answer.response).toStrictEqual({})
+    expect(chunks.at(-1)).toMatchObject({ type: "response-metadata", payload: {} })
+    const at = new Date(1_700_000_000_000)
+    expect(
+      read([response({ timestamp: at }), response({ timestamp: new Date(0) })]).answer.response
+    ).toStrictEqual({ timestamp: at })
+  })
+
+  it("of a call are those of its other parts, or made up", () => {
+    expect(content([inputStart("c", "a"), inputDelta("{}"), call("{}", "c", "")])).toContain(
+      "tool-call c a {}"
+    )
+    expect(content([inputStart("c", " "), inputDelta("{}"), call("{}", "c", "a")])).toStrictEqual([
+      "tool-call c a {}"
+    ])
+    expect(content([call("{}", " ")])).toStrictEqual(["tool-call made-1 a {}"])
+  })
+
+  it("of a result that comes late are those of its call", () => {
+    const ids = RunIds.make()
+    content([{ ...Object(call("{}", "p", "search")), providerExecuted: true }], ids)
+    const { chunks } = read([result("p", 1, "")], ids)
+    expect(chunks.at(-1)).toMatchObject({ payload: { toolCallId: "p", toolName: "search" } })
   })
 })
 
