@@ -311,6 +311,11 @@ describe("24: an answer that ends with an error and holds nothing", () => {
     Effect.gen(function* () {
       const ran = yield* play(sdk.google, geminiQuirks.malformedCall, gemini.text)
       expect(expectFailure(ran).message).toContain("MALFORMED_FUNCTION_CALL")
+      expect(finishOf(ran.chunks).stepResult).toStrictEqual({
+        reason: "error",
+        rawReason: "MALFORMED_FUNCTION_CALL",
+        isContinued: false
+      })
       expect(finishOf(ran.chunks).output.usage).toMatchObject({ inputTokens: 120, totalTokens: 120 })
     })
   )
