@@ -15,8 +15,8 @@ import * as Usage from "../protocol/tokens.js"
 import { type Block, Blocks } from "./answerBlocks.js"
 import { type AnsweredCall, Calls, type TakeApart } from "./answerCalls.js"
 import type * as ModelPart from "./ModelPart.js"
-import { mergeMetadata, metadataField } from "./providerMetadata.js"
-import type { RunIds } from "./runIds.js"
+import { mergeMetadata, metadataField, withMetadata } from "./providerMetadata.js"
+import { type RunIds, unlessBlank } from "./runIds.js"
 
 export type { AnsweredCall } from "./answerCalls.js"
 
@@ -65,12 +65,23 @@ export class Answer {
   /** What the provider has said of its response, told or not. */
   private said: ResponseInfo = {}
 
+  /** Whether everything that was open has ended: nothing is emitted any more. */
+  private isClosed = false
+
   constructor(private readonly options: AnswerOptions) {
-    const { emit, ids, isFollowing = false, makeCallId, runId, takeApart, textLimit } = options
+    const { ids, isFollowing = false, makeCallId, runId, takeApart, textLimit } = options
     const room = textLimit ?? Number.POSITIVE_INFINITY
     this.told = isFollowing ? new Set() : undefined
-    this.blocks = new Blocks(runId, ids, emit, block => this.add(block), room, isFollowing)
-    this.toolCalls = new Calls(runId, ids, makeCallId, emit, part => this.add(part), takeApart)
+    this.blocks = new Blocks(runId, ids, this.emit, block => this.add(block), room, isFollowing)
+    this.toolCalls = new Calls(runId, ids, makeCallId, this.emit, part => this.add(part), takeApart)
+  }
+
+  /**
+   * Emits a chunk. Its reader may stop the run on this stack, which closes the answer: what the part that is being read would
+   * emit behind that is dropped.
+   */
+  private readonly emit = (chunk: Chunk): void => {
+    if (!this.isClosed) this.options.emit(chunk)
   }
 
   private add(entry: Block | ToolCallPart | ToolResultPart | AssistantFile): void {
@@ -129,9 +140,9 @@ export class Answer {
   begin(): void {
     if (this.hasBegun) return
     this.hasBegun = true
-    const { emit, messageId, runId } = this.options
+    const { messageId, runId } = this.options
     const warnings = this.warnings.length === 0 ? {} : { warnings: this.warnings }
-    emit({
+    this.emit({
       type: "step-start",
       runId,
       from: "AGENT",
@@ -139,8 +150,9 @@ export class Answer {
     })
   }
 
-  /** Takes the next part. */
-  accept(part: ModelPart.ModelPart): void {
+  /** Takes the next part. Every part of every model comes in here: its metadata are normalised here, and nowhere behind. */
+  accept(received: ModelPart.ModelPart): void {
+    const part = withMetadata(received)
     if (part.type === "text-delta" || part.type === "reasoning-delta") {
       if (!this.hasBegun) this.begin()
       if (this.finished === undefined) this.blocks.delta(part)
@@ -205,7 +217,7 @@ export class Answer {
   }
 
   private source(part: ModelPart.Source): void {
-    const { emit, ids, runId } = this.options
+    const { ids, runId } = this.options
     const payload = {
       id: ids.unique(part.id || "source"),
       sourceType: part.sourceType,
@@ -215,38 +227,42 @@ export class Answer {
       ...(part.url === undefined ? {} : { url: part.url }),
       ...metadataField(part.providerMetadata)
     }
-    emit({ type: "source", runId, from: "AGENT", payload })
+    this.emit({ type: "source", runId, from: "AGENT", payload })
   }
 
   private file(part: ModelPart.File): void {
-    const { emit, runId } = this.options
+    const { runId } = this.options
     const { data, mediaType } = part
     const base64 = typeof data === "string" ? { base64: data } : {}
     const payload = { data, ...base64, mimeType: mediaType, ...metadataField(part.providerMetadata) }
     const chunk: Of<"file"> = { type: "file", runId, from: "AGENT", payload }
     this.add({ type: "file", chunk, told: this.told === undefined ? chunk : undefined })
-    emit(chunk)
+    this.emit(chunk)
   }
 
   private responseMetadata(part: ModelPart.ResponseMetadata): void {
-    const { emit, runId } = this.options
-    const { id, modelId, timestamp } = part
-    const said: ResponseInfo = {
+    const { runId } = this.options
+    // Some providers send blank ids, blank names and the zero of their clock, before the real ones or behind them.
+    const timestamp =
+      part.timestamp?.getTime() === 0 ? (this.said.timestamp ?? part.timestamp) : part.timestamp
+    const id = this.said.id ?? unlessBlank(part.id)
+    const modelId = this.said.modelId ?? unlessBlank(part.modelId)
+    this.said = {
+      ...this.said,
       ...(id === undefined ? {} : { id }),
       ...(modelId === undefined ? {} : { modelId }),
       ...(timestamp === undefined ? {} : { timestamp })
     }
-    this.said = { ...this.said, ...said }
     const payload = { ...this.response, ...this.said }
     if (this.told === undefined) this.response = payload
-    emit({ type: "response-metadata", runId, from: "AGENT", payload })
+    this.emit({ type: "response-metadata", runId, from: "AGENT", payload })
   }
 
   private raw(part: ModelPart.Raw): void {
-    const { emit, includeRawChunks, runId } = this.options
+    const { includeRawChunks, runId } = this.options
     if (!includeRawChunks) return
     const { value } = part
-    emit({ type: "raw", runId, from: "AGENT", payload: isRecord(value) ? { ...value } : { value } })
+    this.emit({ type: "raw", runId, from: "AGENT", payload: isRecord(value) ? { ...value } : { value } })
   }
 
   /** Whether nothing was said and nothing called. */
@@ -272,6 +288,7 @@ export class Answer {
     this.begin()
     this.blocks.close()
     this.toolCalls.close(isComplete)
+    this.isClosed = true
   }
 
   /**

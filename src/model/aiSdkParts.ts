@@ -190,7 +190,8 @@ const reasonOf = (value: unknown): Pick<Part.Finish, "reason" | "rawReason"> => 
   const given = Predicate.isRecord(value) ? value["raw"] : undefined
   // Some packages know no reason of that name, but an answer that ended with it has failed.
   const reason = FinishReason.answerReason(given === "error" ? given : unified)
-  const word = isText(given) ? given : isText(unified) && !isNoWord(unified) ? unified : reason
+  const word =
+    isText(given) && given.trim() !== "" ? given : isText(unified) && !isNoWord(unified) ? unified : reason
   return word === reason ? { reason } : { reason, rawReason: word }
 }
 

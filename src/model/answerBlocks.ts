@@ -6,7 +6,7 @@ import type { Chunk } from "../protocol/Chunk.js"
 import type { ReasoningPart, TextPart } from "../protocol/Message.js"
 import type { ProviderMetadata } from "../protocol/safeJson.js"
 import type { BlockDelta, BlockEdge } from "./ModelPart.js"
-import { mergeMetadata, metadataField, signatureOf } from "./providerMetadata.js"
+import { mergeMetadata, metadataField, signatureOf, withJoinedSignature } from "./providerMetadata.js"
 import type { RunIds } from "./runIds.js"
 
 type BlockType = "text" | "reasoning"
@@ -17,6 +17,8 @@ export class Block {
   /** Whether it has said something: then it has its place among the parts of the answer. */
   isPlaced = false
   signature: string | undefined
+  /** Whether nothing was said since the last piece of the signature. */
+  isSigning = false
   metadata: ProviderMetadata | undefined
   /** The first half of a surrogate pair, kept until the second comes. */
   half = ""
@@ -162,20 +164,29 @@ export class Blocks {
       this.place(block)
       this.speaks(block)
     }
-    if (part.providerMetadata !== undefined && isSignedAnew(block, part.providerMetadata)) {
-      this.end(block, undefined)
-      block = this.begin(type, part.id, part.providerMetadata)
-      this.current = block
-      this.speaks(block)
+    let metadata = part.providerMetadata
+    if (metadata !== undefined) {
+      const joined =
+        block.isSigning && !part.delta ? withJoinedSignature(block.metadata, metadata) : undefined
+      if (joined !== undefined) {
+        metadata = joined
+      } else if (isSignedAnew(block, metadata)) {
+        this.end(block, undefined)
+        block = this.begin(type, part.id, metadata)
+        this.current = block
+        this.speaks(block)
+      }
     }
     const text = part.delta ? join(block, part.delta) : ""
-    if (part.providerMetadata === undefined) {
+    if (part.delta) block.isSigning = false
+    if (metadata === undefined) {
       if (text !== "") this.say(block, text, undefined)
       return
     }
-    block.metadata = mergeMetadata(block.metadata, part.providerMetadata)
-    const isSigned = this.sign(block, part.providerMetadata)
-    if (text !== "" || !isSigned) this.say(block, text, part.providerMetadata)
+    block.metadata = mergeMetadata(block.metadata, metadata)
+    if (signatureOf(metadata) !== undefined) block.isSigning = true
+    const isSigned = this.sign(block, metadata)
+    if (text !== "" || !isSigned) this.say(block, text, metadata)
   }
 
   private say(block: Block, text: string, metadata: ProviderMetadata | undefined): void {
@@ -206,16 +217,18 @@ export class Blocks {
 
   private begin(type: BlockType, sourceId: string, metadata: ProviderMetadata | undefined): Block {
     const block = new Block(type, sourceId, this.ids.unique(sourceId || type))
+    const payload = { id: block.id, ...metadataField(metadata) }
+    const signature = signatureOf(metadata)
     block.metadata = metadata
+    // What could fail has been done: from here on the start is emitted, and the block is owed its end, also when its reader
+    // stops the run on the stack of `emit`.
     this.open.set(`${type} ${sourceId}`, block)
     if (this.isFollowing) this.byId = (this.byId ?? new Map()).set(block.id, block)
     if (metadata !== undefined) this.place(block)
     const { runId } = this
-    const payload = { id: block.id, ...metadataField(metadata) }
     if (type === "text") {
       this.emit({ type: "text-start", runId, from: "AGENT", payload })
     } else {
-      const signature = signatureOf(metadata)
       const signed = signature === undefined ? payload : { ...payload, signature }
       this.emit({ type: "reasoning-start", runId, from: "AGENT", payload: signed })
       this.sign(block, metadata)
@@ -234,12 +247,18 @@ export class Blocks {
     return true
   }
 
+  private isOpen(block: Block): boolean {
+    return this.open.get(`${block.type} ${block.sourceId}`) === block
+  }
+
   private end(block: Block, metadata: ProviderMetadata | undefined): void {
     if (block.half !== "") {
       block.half = ""
       this.current = undefined
       this.speaks(block)
       this.say(block, "\uFFFD", undefined)
+      // Its reader may have stopped the run on the stack of `emit`, which has ended the block.
+      if (!this.isOpen(block)) return
     }
     if (metadata !== undefined) this.place(block)
     block.metadata = mergeMetadata(block.metadata, metadata)
@@ -260,6 +279,6 @@ export class Blocks {
 
   /** Ends every block that is still open. */
   close(): void {
-    for (const block of [...this.open.values()]) this.end(block, undefined)
+    for (const block of [...this.open.values()]) if (this.isOpen(block)) this.end(block, undefined)
   }
 }

@@ -9,7 +9,7 @@ import { isRecord, type ProviderMetadata, stringify, toJson } from "../protocol/
 import { join } from "./answerBlocks.js"
 import type * as ModelPart from "./ModelPart.js"
 import { mergeMetadata, metadataField } from "./providerMetadata.js"
-import type { RunIds } from "./runIds.js"
+import { type RunIds, unlessBlank } from "./runIds.js"
 import { argsOf, parseArguments } from "./toolArguments.js"
 
 type Mutable<A> = { -readonly [Key in keyof A]: A[Key] }
@@ -106,6 +106,8 @@ export class Calls {
 
   start(part: ModelPart.ToolInputStart): void {
     if (this.latest?.get(part.id)?.isOpen === true) return
+    // Without a name it is the start of nothing: the complete call tells what it is.
+    if (unlessBlank(part.toolName) === undefined) return
     const draft = this.draft(part.id, part.toolName, part.providerExecuted === true, part.providerMetadata)
     const payload = {
       toolCallId: draft.id,
@@ -123,7 +125,7 @@ export class Calls {
     isProviderExecuted: boolean,
     metadata: ProviderMetadata | undefined
   ): Draft {
-    const id = this.ids.unique(sourceId || this.makeId())
+    const id = this.ids.unique(unlessBlank(sourceId) ?? this.makeId())
     const draft = new Draft(sourceId, id, toolName, isProviderExecuted, metadata)
     this.drafts.push(draft)
     this.latest ??= new Map()
@@ -167,9 +169,10 @@ export class Calls {
   }
 
   call(part: ModelPart.ToolCall): void {
-    const { input, providerMetadata, toolCallId, toolName } = part
+    const { input, providerMetadata, toolCallId } = part
     const isProviderExecuted = part.providerExecuted === true
     const known = this.drafts.filter(draft => draft.sourceId === toolCallId)
+    const toolName = unlessBlank(part.toolName) ?? known.at(-1)?.toolName ?? part.toolName
     const told = known.filter(({ call, toolName: name }) => call !== undefined && name === toolName)
     if (toolCallId !== "" && told.length > 0) {
       // Arguments that come to nothing are no other arguments.
@@ -242,7 +245,7 @@ export class Calls {
       ...(Either.isLeft(parsed) ? { malformed: parsed.left } : {})
     }
     draft.call = call
-    if (isProviderExecuted) this.ids.owed.set(draft.sourceId, draft.id)
+    if (isProviderExecuted) this.ids.owed.set(draft.sourceId, { id: draft.id, toolName })
     this.made.push(call)
     // Told is remembered: whoever sees the chunk may stop the run before `emit` comes back.
     this.told(part)
@@ -267,8 +270,8 @@ export class Calls {
     const draft = isNamed ? named : this.drafts.find(owed => isOwed(owed) && owed.toolName === part.toolName)
     const call = earlier === undefined ? this.answered(draft, part) : undefined
     this.ids.owed.delete(draft?.sourceId ?? sourceId)
-    const toolCallId = call?.part.toolCallId ?? earlier ?? sourceId
-    const toolName = call?.part.toolName ?? part.toolName
+    const toolCallId = call?.part.toolCallId ?? earlier?.id ?? sourceId
+    const toolName = call?.part.toolName ?? unlessBlank(part.toolName) ?? earlier?.toolName ?? part.toolName
     const result = part.result === undefined ? null : part.result
     const payload = {
       toolCallId,

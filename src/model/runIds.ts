@@ -3,21 +3,31 @@
  * "0:2".
  */
 
+/** An id or a name of a provider's; `undefined` for a blank one, which some send where they have none. */
+export const unlessBlank = (text: string | undefined): string | undefined =>
+  text === undefined || text.trim() === "" ? undefined : text
+
+/** A call whose result the provider owes. */
+interface OwedCall {
+  readonly id: string
+  readonly toolName: string
+}
+
 /** Hands out ids that are unique in a run and as near to the wanted ones as can be. */
 export class RunIds {
   private readonly taken = new Map<string, number>()
   private sinceMark: Array<string> = []
-  private owing: Map<string, string> | undefined
+  private owing: Map<string, OwedCall> | undefined
 
   /** Calls that the provider executes and has not told the result of, by the id that it uses: a later answer may tell it. */
-  get owed(): Map<string, string> {
+  get owed(): Map<string, OwedCall> {
     this.owing ??= new Map()
     return this.owing
   }
 
   /** No result of this call is waited for. */
   disown(id: string): void {
-    for (const [sourceId, owed] of this.owing ?? []) if (owed === id) this.owed.delete(sourceId)
+    for (const [sourceId, owed] of this.owing ?? []) if (owed.id === id) this.owed.delete(sourceId)
   }
 
   unique(wanted: string): string {

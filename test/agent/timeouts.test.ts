@@ -291,7 +291,7 @@ describe("timeouts.betweenChunks", () => {
       61_000
     ],
     [
-      "parts that are no content",
+      "edges of blocks",
       { betweenChunks: 5_000 },
       [delta("a"), pause(4_000), { type: "text-end", id: "0" }, pause(4_000), ends("stop")],
       undefined
@@ -330,30 +330,86 @@ describe("timeouts.betweenChunks", () => {
     })
   )
 
-  it.effect("is not put off by what a provider sends to say that it is still there", () =>
+  const keepAlive: ReadonlyArray<readonly [string, ReadonlyArray<ModelPart.ModelPart>]> = [
+    ["raw parts", [{ type: "raw", value: "ping" }]],
+    ["empty deltas of text", [delta("")]],
+    ["empty deltas of reasoning", [{ type: "reasoning-delta", id: "r", delta: "" }]],
+    ["empty deltas of arguments", [{ type: "tool-input-delta", id: "c", delta: "" }]],
+    ["metadata", [{ type: "text-delta", id: "0", delta: "", providerMetadata: { kit: { a: 1 } } }]],
+    ["response metadata", [{ type: "response-metadata", id: "r" }]],
+    ["warnings", [{ type: "stream-start", warnings: [] }]]
+  ]
+
+  it.effect.each(keepAlive)("is not put off by %s", ([_, parts]) =>
     Effect.gen(function* () {
       const pings = Array.from(
         { length: 20 },
-        (): ReadonlyArray<ScriptedModel.ScriptPart> => [pause(1_000), { type: "raw", value: "ping" }]
+        (): ReadonlyArray<ScriptedModel.ScriptPart> => [pause(1_000), ...parts]
       )
       const { model } = scripted([delta("a"), ...pings.flat(), ...reply("late")])
-      const pinging: LanguageModel.LanguageModel = {
-        ...model,
-        answer: (request, signal) =>
-          Effect.map(
-            model.answer(request, signal) as Effect.Effect<LanguageModel.ModelAnswer, Errors.ModelError>,
-            answer => ({
-              ...answer,
-              normalize: element => {
-                const part = answer.normalize(element)
-                return part?.type === "raw" ? undefined : part
-              }
-            })
-          )
-      }
-      const { at, chunks } = yield* run(agentOf(pinging), { timeouts: { betweenChunks: 5_000 } })
+      const { at, chunks } = yield* run(agentOf(model), {
+        includeRawChunks: true,
+        timeouts: { betweenChunks: 5_000 }
+      })
       expectFailed(chunks, { reason: "timeout" })
       expect(at).toBe(5_000)
+    })
+  )
+
+  it.effect("is put off by whatever is content", () =>
+    Effect.gen(function* () {
+      const parts: ReadonlyArray<ModelPart.ModelPart> = [
+        { type: "reasoning-delta", id: "r", delta: "hm" },
+        { type: "tool-input-start", id: "c", toolName: "search", providerExecuted: true },
+        { type: "tool-input-delta", id: "c", delta: "{}" },
+        { type: "tool-input-end", id: "c" },
+        { type: "tool-call", toolCallId: "c", toolName: "search", input: "{}", providerExecuted: true },
+        { type: "tool-result", toolCallId: "c", toolName: "search", result: 1 },
+        { type: "source", id: "s", sourceType: "url" },
+        { type: "file", data: "AQI=", mediaType: "image/png" },
+        delta("a")
+      ]
+      const { model } = scripted([...parts.flatMap(part => [part, pause(4_999)]), ends("stop")])
+      const { at, chunks } = yield* run(agentOf(model), { timeouts: { betweenChunks: 5_000 } })
+      expect(errorOf(chunks)).toBeUndefined()
+      expect(at).toBe(4_999 * parts.length)
+    })
+  )
+
+  it.effect("is not put off by readers that hold a model which sends raw parts only", () =>
+    Effect.gen(function* () {
+      const pings = Array.from({ length: 200 }, (): ModelPart.ModelPart => ({ type: "raw", value: "ping" }))
+      const { model } = scripted([delta("a"), ...pings.flatMap(ping => [pause(50), ping]), ...reply("late")])
+      const stream = Agent.stream(agentOf(model), "go", {
+        includeRawChunks: true,
+        timeouts: { betweenChunks: 5_000 }
+      })
+      const { chunks } = yield* inTime(read(stream, () => Effect.sleep(50))).pipe(evenly)
+      expectFailed(chunks, { reason: "timeout" })
+    })
+  )
+
+  it.effect("does not depend on the time of day, which may be set back", () =>
+    Effect.gen(function* () {
+      const { model } = scripted([delta("a"), pause(1_000), delta("b"), hang])
+      const clock = yield* Effect.clock
+      let isSetBack = false
+      const wrong: Clock.Clock = {
+        ...clock,
+        currentTimeMillis: Effect.map(clock.currentTimeMillis, now => now - (isSetBack ? 3_600_000 : 0)),
+        unsafeCurrentTimeMillis: () => clock.unsafeCurrentTimeMillis() - (isSetBack ? 3_600_000 : 0),
+        unsafeCurrentTimeNanos: () => clock.unsafeCurrentTimeNanos(),
+        sleep: duration => clock.sleep(duration)
+      }
+      const stream = Agent.stream(agentOf(model), "go", { timeouts: { betweenChunks: 5_000 } })
+      const reading = read(stream, chunk =>
+        Effect.sync(() => {
+          if (chunk.type === "text-delta") isSetBack = chunk.payload.text === "b"
+        })
+      )
+      const told = yield* inTime(Effect.withClock(reading, wrong)).pipe(evenly)
+      expectFailed(told.chunks, { reason: "timeout" })
+      expect(yield* Clock.currentTimeMillis).toBe(6_000)
     })
   )
 

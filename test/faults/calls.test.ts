@@ -459,6 +459,19 @@ it("a reader that comes while a tool runs sees what it has written, once", async
   expect(only(seen, "tool-output").map(({ payload }) => payload.output)).toStrictEqual(["half", "whole"])
 })
 
+it.each(["", " ", "null", " null\n"])("arguments that are none are an empty object: %j", async written => {
+  const place = await Kit.run([
+    [Kit.call("c1", "echo", written), Kit.finish("tool-calls")],
+    Kit.replies("ok")
+  ])
+  expect(place.executed).toStrictEqual([{}])
+  expect(only(place.chunks, "tool-call")[0]?.payload.args).toStrictEqual({})
+  expect(Kit.lastPrompt(place).slice(-2)).toMatchObject([
+    { content: [{ toolCallId: "c1", toolName: "echo", input: {} }] },
+    { content: [{ toolCallId: "c1", toolName: "echo" }] }
+  ])
+})
+
 describe("a call that no provider takes back goes back as one that every provider takes", () => {
   const odd: ReadonlyArray<readonly [what: string, call: Kit.Part, name: string, input: unknown]> = [
     ["a name with a dot", Kit.call("c1", "multi_tool_use.parallel"), "multi_tool_use_parallel", {}],
@@ -466,8 +479,7 @@ describe("a call that no provider takes back goes back as one that every provide
     ["half a surrogate pair for a name", Kit.call("c1", "no\ud83d"), "no_", {}],
     ["no name", Kit.call("c1", ""), "_", {}],
     ["a number for arguments", Kit.call("c1", "echo", "5"), "echo", { malformedArguments: 5 }],
-    ["a list for arguments", Kit.call("c1", "echo", "[1]"), "echo", { malformedArguments: [1] }],
-    ["null for arguments", Kit.call("c1", "echo", "null"), "echo", {}]
+    ["a list for arguments", Kit.call("c1", "echo", "[1]"), "echo", { malformedArguments: [1] }]
   ]
 
   it.each(odd)("%s", async (_, part, toolName, input) => {

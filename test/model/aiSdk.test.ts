@@ -508,6 +508,7 @@ describe("normalize", () => {
     ["unknown", { reason: "other" }],
     ["other", { reason: "other" }],
     ["eos", { reason: "other", rawReason: "eos" }],
+    [{ unified: "stop", raw: "" }, { reason: "stop" }],
     [
       { unified: "stop", raw: "end_turn" },
       { reason: "stop", rawReason: "end_turn" }

@@ -4,6 +4,7 @@ import type { Chunk, ModelPart } from "eddy"
 import { FastCheck as fc } from "effect"
 import * as Answer from "../../src/model/Answer.js"
 import * as RunIds from "../../src/model/runIds.js"
+import { anyPart } from "../support/randomParts.js"
 
 /** Reads parts into a new answer; several answers of one run share `ids`. */
 const read = (parts: ReadonlyArray<ModelPart.ModelPart>, ids: RunIds.RunIds = RunIds.make()) => {
@@ -284,6 +285,58 @@ describe("signatures", () => {
     ])
   })
 
+  const kept = (given: ReadonlyArray<ModelPart.ModelPart>) => {
+    const { answer, chunks } = read(given)
+    answer.close(true)
+    return {
+      told: chunks.slice(1).map(short),
+      ends: chunks.flatMap(chunk => (chunk.type === "reasoning-end" ? [chunk.payload.signature] : [])),
+      content: answer.toMessage(true)?.content
+    }
+  }
+
+  it("that come in pieces with no text between are one signature of one block", () => {
+    const { content, ends, told } = kept([
+      think("hm"),
+      think("", "ab"),
+      think("", "cd"),
+      think("", "e="),
+      edge("reasoning-end")
+    ])
+    expect(told).toStrictEqual([
+      "reasoning-start 0",
+      'reasoning-delta 0 "hm"',
+      "reasoning-signature 0 ab",
+      "reasoning-signature 0 abcd",
+      "reasoning-signature 0 abcde=",
+      "reasoning-end 0"
+    ])
+    expect(ends).toStrictEqual(["abcde="])
+    expect(content).toStrictEqual([
+      { type: "reasoning", text: "hm", providerOptions: { kit: { signature: "abcde=" } } }
+    ])
+  })
+
+  it("of what is thought on behind them are those of another block", () => {
+    expect(kept([think("a", "s1"), think("b", "s2")]).content).toStrictEqual([
+      { type: "reasoning", text: "a", providerOptions: { kit: { signature: "s1" } } },
+      { type: "reasoning", text: "b", providerOptions: { kit: { signature: "s2" } } }
+    ])
+  })
+
+  it("of Gemini's parts are each one of its own", () => {
+    const thought = (thoughtSignature: string): ModelPart.ModelPart => ({
+      type: "reasoning-delta",
+      id: "0",
+      delta: "",
+      providerMetadata: { google: { thoughtSignature } }
+    })
+    expect(kept([think("hm"), thought("g1"), thought("g2")]).content).toStrictEqual([
+      { type: "reasoning", text: "hm", providerOptions: { google: { thoughtSignature: "g1" } } },
+      { type: "reasoning", text: "", providerOptions: { google: { thoughtSignature: "g2" } } }
+    ])
+  })
+
   it("of text are metadata only", () => {
     const { answer, chunks } = read([
       { type: "text-delta", id: "0", delta: "x", providerMetadata: { google: { thoughtSignature: "s" } } }
@@ -458,6 +511,54 @@ describe("calls", () => {
   })
 })
 
+describe("ids and names that are blank", () => {
+  const blank = { id: "", modelId: "" }
+  const response = (part: object): ModelPart.ModelPart => ({ type: "response-metadata", ...part })
+
+  it.each([
+    { said: [blank, { id: "r1", modelId: "m1" }, blank] },
+    { said: [{ id: "r1" }, { ...blank, modelId: "m1" }, { id: " ", modelId: "\t" }] },
+    {
+      said: [
+        { id: "r1", modelId: "m1" },
+        { id: "r2", modelId: "m2" }
+      ]
+    }
+  ])("of a response are absent, and the first of each stays: $said", ({ said }) => {
+    const { answer, chunks } = read(said.map(response))
+    expect(answer.response).toStrictEqual({ id: "r1", modelId: "m1" })
+    expect(JSON.stringify(chunks)).not.toMatch(/"(id|modelId)":"\s*"/)
+    expect(chunks.at(-1)).toMatchObject({ payload: { id: "r1", modelId: "m1" } })
+  })
+
+  it("of a response that has no other leave nothing, and the zero of its clock does not overwrite a time", () => {
+    const { answer, chunks } = read([response(blank)])
+    expect(answer.response).toStrictEqual({})
+    expect(chunks.at(-1)).toMatchObject({ type: "response-metadata", payload: {} })
+    const at = new Date(1_700_000_000_000)
+    expect(
+      read([response({ timestamp: at }), response({ timestamp: new Date(0) })]).answer.response
+    ).toStrictEqual({ timestamp: at })
+  })
+
+  it("of a call are those of its other parts, or made up", () => {
+    expect(content([inputStart("c", "a"), inputDelta("{}"), call("{}", "c", "")])).toContain(
+      "tool-call c a {}"
+    )
+    expect(content([inputStart("c", " "), inputDelta("{}"), call("{}", "c", "a")])).toStrictEqual([
+      "tool-call c a {}"
+    ])
+    expect(content([call("{}", " ")])).toStrictEqual(["tool-call made-1 a {}"])
+  })
+
+  it("of a result that comes late are those of its call", () => {
+    const ids = RunIds.make()
+    content([{ ...Object(call("{}", "p", "search")), providerExecuted: true }], ids)
+    const { chunks } = read([result("p", 1, "")], ids)
+    expect(chunks.at(-1)).toMatchObject({ payload: { toolCallId: "p", toolName: "search" } })
+  })
+})
+
 describe("results of the provider's", () => {
   const provided: ModelPart.ModelPart = {
     type: "tool-call",
@@ -580,6 +681,62 @@ describe("the end of an answer", () => {
         from: "AGENT",
         payload: { messageId: "m", request: {}, warnings: [{ type: "w" }] }
       }
+    ])
+  })
+})
+
+describe("a reader that stops the run on the stack of a chunk", () => {
+  /** Closes the answer when the chunk of this place is emitted. */
+  const stopped = (parts: ReadonlyArray<ModelPart.ModelPart>, place: number) => {
+    const chunks: Array<Chunk.Chunk> = []
+    let after: number | undefined
+    const answer = Answer.make({
+      runId: "r",
+      messageId: "m",
+      ids: RunIds.make(),
+      makeCallId: () => "made",
+      includeRawChunks: true,
+      emit: chunk => {
+        chunks.push(chunk)
+        if (chunks.length !== place) return
+        answer.close(false)
+        after = chunks.length
+      }
+    })
+    for (const part of parts) if (after === undefined) answer.accept(part)
+    if (after === undefined) answer.close(false)
+    return { chunks, after: after ?? chunks.length }
+  }
+
+  it.prop(
+    "finds every start with one end, and nothing behind it",
+    [fc.array(anyPart, { maxLength: 10 }), fc.integer({ min: 1, max: 20 })],
+    ([drawn, place]) => {
+      const parts = drawn.flatMap(part => (part === "turn" ? [] : [part]))
+      const { after, chunks } = stopped(parts, place)
+      const open = new Set<string>()
+      for (const chunk of chunks) {
+        const [what, edge] = [
+          short(chunk).replace(/-(start|end)\b/, ""),
+          /-(start|end)$/.exec(chunk.type)?.[1]
+        ]
+        if (chunk.type === "step-start" || edge === undefined) continue
+        expect(open.has(what)).toBe(edge === "end")
+        if (edge === "start") open.add(what)
+        else open.delete(what)
+      }
+      expect([...open]).toStrictEqual([])
+      expect(chunks).toHaveLength(after)
+    }
+  )
+
+  it("ends a block of half a character once", () => {
+    const parts = [text("\ud83d"), edge("text-start")]
+    expect(stopped(parts, 3).chunks.map(short)).toStrictEqual([
+      "step-start",
+      "text-start 0",
+      'text-delta 0 "\ufffd"',
+      "text-end 0"
     ])
   })
 })

@@ -143,6 +143,23 @@ export const anthropicQuirks = {
     ),
     anthropicEnd("tool_use")
   ].join(""),
+  /** A signature in two deltas. */
+  tornSignature: [
+    anthropicStart,
+    block(
+      0,
+      { type: "thinking", thinking: "", signature: "" },
+      { type: "thinking_delta", thinking: "Hm." },
+      { type: "signature_delta", signature: signatures.anthropic.slice(0, 11) },
+      { type: "signature_delta", signature: signatures.anthropic.slice(11) }
+    ),
+    block(
+      1,
+      { type: "tool_use", id: "toolu_1", name: "weather", input: {} },
+      { type: "input_json_delta", partial_json: '{"city": "Bern"}' }
+    ),
+    anthropicEnd("tool_use")
+  ].join(""),
   /** A block of a type that is new: what it says would be lost. */
   unknownBlock: [anthropicStart, block(0, { type: "song", song: "🎶" }), anthropicEnd("end_turn")].join("")
 }

@@ -21,14 +21,60 @@ const inputs = fc.constantFrom(
   null
 )
 const inputDeltas = fc.constantFrom("", " ", "{}", '{"n"', ":1}", '"\ud83d', '\ude00"', undefined)
-const metadata = fc.option(
-  fc.constantFrom<NonNullable<ModelPart.Finish["providerMetadata"]>>(
-    { kit: { signature: "s1" } },
-    { kit: { signature: "s2" } },
-    { kit: { other: 1 } },
-    { google: { thoughtSignature: "t" } }
-  ),
-  { nil: undefined, freq: 3 }
+
+const circular: Record<string, unknown> = { a: 1 }
+circular["self"] = circular
+
+const deep = Array.from({ length: 300 }).reduce<unknown>(inner => ({ inner }), 1)
+
+/** Values inside a provider's record that JSON cannot hold, or that cannot be read at all. */
+const hostileValues: ReadonlyArray<unknown> = [
+  undefined,
+  Number.NaN,
+  1n,
+  Symbol("s"),
+  () => 1,
+  "\ud83d",
+  circular,
+  deep,
+  new Map([["a", 1n]]),
+  Proxy.revocable({}, {}).proxy,
+  Object.create(null),
+  {
+    get broken(): never {
+      throw new Error("unreadable")
+    }
+  }
+]
+
+/** Metadata as no provider should send it: keys whose value is no record, records of what JSON cannot hold, no record at all. */
+export const malformedMetadata: fc.Arbitrary<unknown> = fc.oneof(
+  fc.constantFrom<unknown>(null, 5, "kit", [], [{ kit: { a: 1 } }], {}, new Date(0)),
+  fc.dictionary(
+    fc.constantFrom("kit", "google", "__proto__", "toString", "\ud83d"),
+    fc.oneof(
+      fc.constantFrom<unknown>(null, undefined, 1, "a", [], [1], true, new Date(0)),
+      fc.constantFrom(...hostileValues),
+      fc.dictionary(
+        fc.constantFrom("signature", "thoughtSignature", "a", "__proto__"),
+        fc.constantFrom(...hostileValues, null, 1, "s1")
+      )
+    )
+  )
+)
+
+const metadata = fc.oneof(
+  { weight: 3, arbitrary: fc.constant(undefined) },
+  {
+    weight: 3,
+    arbitrary: fc.constantFrom<NonNullable<ModelPart.Finish["providerMetadata"]>>(
+      { kit: { signature: "s1" } },
+      { kit: { signature: "s2" } },
+      { kit: { other: 1 } },
+      { google: { thoughtSignature: "t" } }
+    )
+  },
+  { weight: 1, arbitrary: malformedMetadata }
 )
 export const usage = fc
   .record({ inputTokens: fc.nat(9), outputTokens: fc.nat(9) }, { requiredKeys: [] })
@@ -70,7 +116,8 @@ const part = fc.oneof(
       id: callIds,
       toolName: calledNames,
       delta: inputDeltas,
-      providerExecuted: fc.constantFrom(undefined, undefined, true)
+      providerExecuted: fc.constantFrom(undefined, undefined, true),
+      providerMetadata: metadata
     })
   },
   {
@@ -91,7 +138,8 @@ const part = fc.oneof(
       toolCallId: callIds,
       toolName: calledNames,
       result: fc.constantFrom(1, undefined, { ok: "\ud83d" }),
-      isError: fc.constantFrom(undefined, true)
+      isError: fc.constantFrom(undefined, true),
+      providerMetadata: metadata
     })
   },
   {

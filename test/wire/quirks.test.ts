@@ -90,6 +90,35 @@ describe("09: events of an unknown type", () => {
   )
 })
 
+describe("a signature of Anthropic in two deltas", () => {
+  it.live("goes back as one, on one thinking block", () =>
+    Effect.gen(function* () {
+      const ran = yield* runOver(
+        effectFace,
+        sdk.anthropic,
+        [{ body: anthropicQuirks.tornSignature }, { body: anthropic.text }],
+        { providerOptions: { anthropic: { thinking: { type: "enabled", budgetTokens: 1024 } } } }
+      )
+      expectGrammar(ran.chunks)
+      const [first] = ofType(ran.chunks, "reasoning-end")
+      expect(first?.payload.signature).toBe(signatures.anthropic)
+      expect(ran.requests[1]?.body).toMatchObject({
+        messages: [
+          { role: "user" },
+          {
+            role: "assistant",
+            content: [
+              { type: "thinking", thinking: "Hm.", signature: signatures.anthropic },
+              { type: "tool_use", id: "toolu_1" }
+            ]
+          },
+          { role: "user" }
+        ]
+      })
+    })
+  )
+})
+
 describe("12: Gemini's calls without ids", () => {
   it.live("get ids of their own, and every signature goes back on its own part", () =>
     Effect.gen(function* () {
@@ -282,6 +311,11 @@ describe("24: an answer that ends with an error and holds nothing", () => {
     Effect.gen(function* () {
       const ran = yield* play(sdk.google, geminiQuirks.malformedCall, gemini.text)
       expect(expectFailure(ran).message).toContain("MALFORMED_FUNCTION_CALL")
+      expect(finishOf(ran.chunks).stepResult).toStrictEqual({
+        reason: "error",
+        rawReason: "MALFORMED_FUNCTION_CALL",
+        isContinued: false
+      })
       expect(finishOf(ran.chunks).output.usage).toMatchObject({ inputTokens: 120, totalTokens: 120 })
     })
   )

@@ -134,12 +134,18 @@ export const rejectedFinish = <R>(
     { metadata: { ...metadataOf(run), tripwire }, response: answer.response }
   )
 
+/** What the provider called the error that it ended its answer with. */
+const rawReasonOf = (answer: Answer | undefined): Pick<StepResult, "rawReason"> => {
+  const { rawReason, reason } = answer?.finished ?? {}
+  return reason === "error" && rawReason !== undefined ? { rawReason } : {}
+}
+
 const endResult = (end: RunEnd): StepResult => {
   switch (end._tag) {
     case "Success":
       return end.result
     case "Failure":
-      return { reason: "error", isContinued: false }
+      return { reason: "error", ...rawReasonOf(end.answer), isContinued: false }
     case "Aborted":
       return { reason: "aborted", isContinued: false }
     case "Tripwire":

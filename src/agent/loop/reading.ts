@@ -130,10 +130,10 @@ export const startReading = (reading: Reading): (() => void) => {
     return isStopped || answer.failure !== undefined
   }
   const drained = async (): Promise<void> => {
-    silence?.hold(true)
+    silence?.hold()
     if (processing?.isFull === true) await processing.drained()
     if (inbox.isFull) await inbox.drained()
-    silence?.hold(false)
+    silence?.release()
   }
   const read = async (): Promise<void> => {
     const begun = await begin(reading)
@@ -151,7 +151,7 @@ export const startReading = (reading: Reading): (() => void) => {
       const part = begun.normalize(element.value)
       if (part !== undefined) {
         answer.accept(part)
-        silence?.heard()
+        silence?.heard(part)
       }
       if (inbox.isFull || processing?.isFull === true) await drained()
     }

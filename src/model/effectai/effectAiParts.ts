@@ -3,32 +3,17 @@ import type * as Response from "@effect/ai/Response"
 import type * as AiTool from "@effect/ai/Tool"
 import * as DateTime from "effect/DateTime"
 import * as Option from "effect/Option"
-import * as Predicate from "effect/Predicate"
 import * as FinishReason from "../../protocol/reasons.js"
-import { type JsonValue, type ProviderMetadata, toBase64, toJson } from "../../protocol/safeJson.js"
+import { toBase64 } from "../../protocol/safeJson.js"
 import * as Usage from "../../protocol/tokens.js"
 import type * as Part from "../ModelPart.js"
+import { metadataField, toMetadata } from "../providerMetadata.js"
 
 /** A part of a streamed response, whatever its tools are. */
 export type StreamPart = Response.StreamPart<Record<string, AiTool.Any>>
 
-type Metadata = { readonly providerMetadata?: ProviderMetadata }
-
-const isObject = (value: JsonValue): value is ProviderMetadata[string] => Predicate.isRecord(value)
-
-/**
- * What the provider says of a part; absent when that is nothing, as on most parts. Fields that are `undefined` are left
- * out: merged later, they would hide what an earlier part has said.
- */
-const metadataOf = (metadata: Response.ProviderMetadata): Metadata => {
-  const said: Record<string, ProviderMetadata[string]> = {}
-  for (const [provider, values] of Object.entries(metadata)) {
-    if (values === undefined) continue
-    const safe = toJson(values)
-    if (isObject(safe)) said[provider] = safe
-  }
-  return Object.keys(said).length === 0 ? {} : { providerMetadata: said }
-}
+/** What the provider says of a part; absent when that is nothing, as on most parts. */
+const metadataOf = (metadata: Response.ProviderMetadata) => metadataField(toMetadata(metadata))
 
 const flag = (providerExecuted: boolean) => (providerExecuted ? { providerExecuted } : {})
 
