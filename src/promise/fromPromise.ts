@@ -4,23 +4,45 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
+import * as FiberRef from "effect/FiberRef"
 import * as Predicate from "effect/Predicate"
 import * as Runtime from "effect/Runtime"
 
+/** Calls a function in an asynchronous context, where `AsyncLocalStorage` finds what it holds. */
+type Within = <A>(run: () => A) => A
+
+const anywhere: Within = run => run()
+
+/** The asynchronous context of this call; elsewhere than in Node, Deno and Bun the one in which a function happens to be called. */
+const snapshot = (): Within => {
+  const { process }: { readonly process?: Partial<NodeJS.Process> } = globalThis
+  return process?.getBuiltinModule?.("node:async_hooks").AsyncLocalStorage.snapshot() ?? anywhere
+}
+
+/** The asynchronous context of the run. Tasks inherit it with the other `FiberRef`s of their call. */
+const callContext = FiberRef.unsafeMake(anywhere)
+
+/** The functions that the effect calls have the asynchronous context of whoever calls this. */
+export const inCallContext = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.locally(effect, callContext, snapshot())
+
 /**
  * A function that may throw, return or promise. What it throws is anything; it is told as it is. Interruption does not wait
- * for it.
+ * for it. It has the asynchronous context of the run that it belongs to, whichever fiber was last on the stack.
  */
 export const fromPromise = <A>(run: () => Promise<A> | A): Effect.Effect<A, unknown> =>
-  Effect.async(resume => {
-    const fail = (cause: unknown) => resume(Effect.fail(cause))
-    try {
-      const answer = run()
-      if (Predicate.isPromiseLike(answer)) answer.then(value => resume(Effect.succeed(value)), fail)
-      else resume(Effect.succeed(answer))
-    } catch (cause) {
-      fail(cause)
-    }
+  Effect.withFiberRuntime(fiber => {
+    const within = fiber.getFiberRef(callContext)
+    return Effect.async(resume => {
+      const fail = (cause: unknown) => resume(Effect.fail(cause))
+      try {
+        const answer = within(run)
+        if (Predicate.isPromiseLike(answer)) answer.then(value => resume(Effect.succeed(value)), fail)
+        else resume(Effect.succeed(answer))
+      } catch (cause) {
+        fail(cause)
+      }
+    })
   })
 
 /** Suspends, and never fulfils: the code behind it does not run. */
