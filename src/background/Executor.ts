@@ -1,5 +1,6 @@
 /** How a task is run: a tool of an agent, as the manager sees it. */
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
+import type * as FiberRefs from "effect/FiberRefs"
 import type { InvalidResumeData } from "../protocol/Errors.js"
 import type { ToolResultOutput } from "../protocol/Message.js"
 import type { Task } from "../protocol/Task.js"
@@ -35,4 +36,10 @@ export interface Executor {
   readonly callbacks: ReadonlyArray<TaskCallbacks>
   /** Tasks of the agent that run at once; `undefined`: the manager says it. */
   readonly concurrency: number | undefined
+  /** Those of the call, which attempts and callbacks inherit; absent where nothing is left of the run that made it. */
+  readonly fiberRefs?: FiberRefs.FiberRefs | undefined
 }
+
+/** Gives the fiber that runs this the `FiberRef`s of the call. */
+export const inheritCall = ({ fiberRefs }: Executor): Effect.Effect<void> =>
+  fiberRefs === undefined ? Effect.void : Effect.inheritFiberRefs(fiberRefs)

@@ -9,7 +9,7 @@ import type { JsonValue } from "../protocol/safeJson.js"
 import { toJson } from "../protocol/safeJson.js"
 import type { SetAlarm } from "./alarm.js"
 import type { Core } from "./core.js"
-import type { Executed, Executor, TaskContext } from "./Executor.js"
+import { type Executed, type Executor, inheritCall, type TaskContext } from "./Executor.js"
 import type { Entry } from "./entry.js"
 import type { Fork } from "./fibers.js"
 
@@ -55,7 +55,7 @@ class Attempt {
       }
     })
     // Reading what it was resumed with is part of the attempt: it may take time, and be stopped.
-    const work = Effect.suspend(() =>
+    const work = Effect.flatMap(inheritCall(executor), () =>
       Option.isNone(resumeData)
         ? executor.execute(contextOf(undefined))
         : Effect.flatMap(executor.readResumeData(resumeData.value, suspendData), data =>

@@ -5,7 +5,8 @@ import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import { InvalidResumeData, RunNotFound, ToolCallNotPending } from "../protocol/Errors.js"
 import { messageOf, toJson } from "../protocol/safeJson.js"
-import { attemptsAreLeft, type TaskEvent } from "../protocol/Task.js"
+import { attemptsAreLeft } from "../protocol/Task.js"
+import { failureOutput } from "../tool/ToolOutcome.js"
 import { type AttemptEnd, attempt } from "./attempt.js"
 import { agreedOrDone, type Core, executorNotFound, now, persisted, update } from "./core.js"
 import type { Entry } from "./entry.js"
@@ -99,7 +100,7 @@ const perform = (core: Core, entry: Entry): Effect.Effect<Effect.Effect<void>> =
   // A listener of the event may have cancelled it.
   if (entry.isSettled) return nothing
   if (executor === undefined) {
-    return Effect.succeed(fail(core, entry, executorNotFound(entry.task).message))
+    return Effect.succeed(fail(core, entry, executorNotFound(entry.task)))
   }
   const throttle = new Throttle(core, entry)
   entry.flush = () => throttle.flush()
@@ -113,8 +114,12 @@ const perform = (core: Core, entry: Entry): Effect.Effect<Effect.Effect<void>> =
   )
 }
 
-const fail = (core: Core, entry: Entry, message: string): Effect.Effect<void> =>
-  Effect.asVoid(Effect.flatMap(now, at => settle(core, entry, { _tag: "Failed", at, message }, undefined)))
+const fail = (core: Core, entry: Entry, error: unknown): Effect.Effect<void> => {
+  const message = messageOf(error)
+  return Effect.asVoid(
+    Effect.flatMap(now, at => settle(core, entry, { _tag: "Failed", at, message }, failureOutput(error)))
+  )
+}
 
 /** What a call was resumed with is wrong, or comes too late. */
 const isFinal = (error: unknown): boolean =>
@@ -130,15 +135,17 @@ const after = (core: Core, entry: Entry, end: AttemptEnd): Effect.Effect<void> =
       )
     }
     case "Failed": {
-      const message = messageOf(end.error)
       // It would be the same another time.
-      if (isFinal(end.error)) return fail(core, entry, message)
-      return again(core, entry, end.error, at => ({ _tag: "Failed", at, message }))
+      if (isFinal(end.error)) return fail(core, entry, end.error)
+      return again(core, entry, end.error, fail(core, entry, end.error))
     }
     case "TimedOut": {
       const message = `The tool took longer than its ${end.milliseconds} ms and was stopped.`
       const error = new DOMException(message, "TimeoutError")
-      return again(core, entry, error, at => ({ _tag: "TimedOut", at, message }))
+      const expire = Effect.flatMap(now, at =>
+        settle(core, entry, { _tag: "TimedOut", at, message }, undefined)
+      )
+      return again(core, entry, error, Effect.asVoid(expire))
     }
     case "Suspended":
       return suspend(core, entry, end.data)
@@ -147,15 +154,8 @@ const after = (core: Core, entry: Entry, end: AttemptEnd): Effect.Effect<void> =
   }
 }
 
-type FailureEvent = Extract<TaskEvent, { readonly _tag: "Failed" | "TimedOut" }>
-
-/** Tries again, after a while, or says that it failed. */
-const again = (
-  core: Core,
-  entry: Entry,
-  error: unknown,
-  event: (at: Date) => FailureEvent
-): Effect.Effect<void> => {
+/** Tries again, after a while, or ends the task. */
+const again = (core: Core, entry: Entry, error: unknown, end: Effect.Effect<void>): Effect.Effect<void> => {
   const paced = Effect.gen(function* () {
     entry.pacing ??= yield* pacing(core.settings.retry)
     return yield* entry.pacing(entry.task, error)
@@ -168,7 +168,7 @@ const again = (
       if (isWorthIt === undefined || entry.isSettled) return Effect.void
       if (!isWorthIt) {
         entry.isWaiting = false
-        return Effect.asVoid(Effect.flatMap(now, at => settle(core, entry, event(at), undefined)))
+        return end
       }
       entry.isRetry = true
       enqueue(core, entry)

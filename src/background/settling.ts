@@ -8,6 +8,7 @@ import { allowed, type Task, type TaskEvent, transition } from "../protocol/Task
 import type { TaskChange } from "../storage/TaskStore.js"
 import type { TaskCallback, TaskCallbacks } from "../tool/background.js"
 import { bounded, type Core, detached, persisted, update } from "./core.js"
+import { inheritCall } from "./Executor.js"
 import type { Entry } from "./entry.js"
 import { settledChunk, taskOf } from "./taskChunks.js"
 
@@ -36,12 +37,21 @@ const call = (callback: TaskCallback, task: Task): Effect.Effect<void> =>
     Effect.asVoid
   )
 
-/** Calls everybody who asked for it: the tool, the agent, the manager. */
+/** Calls the callbacks of the tool, of the agent and of the manager. The first two have the `FiberRef`s of the call. */
 const callAll = (core: Core, { executor, task }: Entry): void => {
-  const levels = [...(executor?.callbacks ?? []), core.settings.callbacks]
-  const wanted = levels.flatMap(callbacks => callbackOf(callbacks, task) ?? [])
-  if (wanted.length === 0) return
-  core.start(Effect.forEach(wanted, callback => call(callback, task), { discard: true }))
+  const ofCall = (executor?.callbacks ?? []).flatMap(callbacks => callbackOf(callbacks, task) ?? [])
+  const own = callbackOf(core.settings.callbacks, task)
+  if (ofCall.length === 0 && own === undefined) return
+  const within = executor === undefined ? Effect.void : inheritCall(executor)
+  const all = (callbacks: ReadonlyArray<TaskCallback>) =>
+    Effect.forEach(callbacks, callback => call(callback, task), { discard: true })
+  core.start(
+    Effect.zipRight(
+      // In a fiber of its own, with which the `FiberRef`s end.
+      detached(core, Effect.zipRight(within, all(ofCall))),
+      all(own === undefined ? [] : [own])
+    )
+  )
 }
 
 /** The call and its outcome, for a conversation that has neither: its run ended before it could store them. */

@@ -117,7 +117,7 @@ const outputOf = (task: Task, told: ToolResultOutput | undefined): ToolResultOut
     case "cancelled":
       return { type: "error-text", value: "The background task was cancelled: there is no result." }
     default:
-      return { type: "error-text", value: task.error?.message ?? "The background task failed." }
+      return told ?? { type: "error-text", value: task.error?.message ?? "The background task failed." }
   }
 }
 

@@ -9,7 +9,7 @@ import { maskMessage, maskUiMessage } from "./maskingMessages.js"
 
 /** What clients are told that is hidden from them otherwise. @since 0.1.0 @category models */
 export interface Exposed {
-  /** What failures say: of providers, of tools, of stores. Never a stack or a cause. Default false. */
+  /** What failures say: of providers, of tools, of stores; in messages what the model reads of them. Never a stack. Default false. */
   readonly errors?: boolean
   /** Headers of provider responses, bodies of provider requests, and `raw` chunks. Default false. */
   readonly provider?: boolean

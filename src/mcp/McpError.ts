@@ -3,16 +3,7 @@
  *
  * @since 0.1.0
  */
-import * as Data from "effect/Data"
-
-const Tagged = Data.TaggedError("McpError")
-
-// Like every error of the library: its JSON is what a client may read, and the cause may hold a request and its headers.
-Object.defineProperty(Tagged.prototype, "toJSON", {
-  value(this: Error) {
-    return { name: this.name, message: this.message }
-  }
-})
+import { tagged } from "../protocol/tagged.js"
 
 /**
  * A server of the Model Context Protocol could not be reached or did not answer as it should. `reason` says where:
@@ -24,7 +15,7 @@ Object.defineProperty(Tagged.prototype, "toJSON", {
  * @since 0.1.0
  * @category errors
  */
-export class McpError extends Tagged<{
+export class McpError extends tagged("McpError")<{
   readonly reason: "connect" | "request" | "timeout" | "closed"
   readonly message: string
   readonly cause?: unknown

@@ -18,9 +18,8 @@ import { refuseUnknown } from "../protocol/options.js"
 import type { Task } from "../protocol/Task.js"
 import type { ListOptions, TaskPage } from "../storage/TaskStore.js"
 import * as Tool from "../tool/Tool.js"
-import { fromPromise } from "./fromPromise.js"
 import { open, type TaskStream } from "./taskStream.js"
-import { type ToolExecutionContext, toContext } from "./toolContext.js"
+import { type ToolExecutionContext, withContext } from "./toolContext.js"
 
 /** Which tasks to watch: those that match everything that is given. @since 0.1.0 @category models */
 export interface TaskStreamOptions extends TaskFilter {
@@ -62,10 +61,7 @@ const executorFor = (
   const made = (args: Task["args"]): Executor =>
     executorOf(
       unnamed,
-      (_, context) =>
-        Effect.flatMap(Effect.runtime(), runtime =>
-          fromPromise(() => executor(args, toContext(context, runtime)))
-        ),
+      (_, context) => withContext(context, served => executor(args, served)),
       undefined,
       Context.empty(),
       noRun(maxDepth)

@@ -4,8 +4,6 @@
  * @since 0.1.0
  */
 import type * as Duration from "effect/Duration"
-import * as Effect from "effect/Effect"
-import * as FiberId from "effect/FiberId"
 import * as Runtime from "effect/Runtime"
 import { InvalidConfiguration } from "../protocol/Errors.js"
 import { refuseUnknown } from "../protocol/options.js"
@@ -14,7 +12,7 @@ import type { Given } from "../workflow/checking.js"
 import type { RunContext, Step, StepContext } from "../workflow/definition.js"
 import * as CoreStep from "../workflow/Step.js"
 import { Agent } from "./Agent.js"
-import { fromPromise } from "./fromPromise.js"
+import { type Suspend, suspendable } from "./fromPromise.js"
 import type { ToolWriter } from "./toolContext.js"
 
 /** What a step knows of the run it belongs to. @since 0.1.0 @category models */
@@ -32,7 +30,8 @@ export interface StepExecution<Data, Resume, Suspend> extends RunContext {
   /** What it had suspended with. */
   readonly suspendData: unknown
   /**
-   * Lays the step aside until somebody resumes it: it is stored with `data`. The promise never settles: when the step is
+   * Suspends the step: it is stored with `data`. `await suspend(data)` does not return: it throws an `AbortError`, so that the
+   * code behind it does not run and `finally` blocks do. What the step returns or throws after that is ignored. When the step is
    * resumed, it is executed again from its start, with `resumeData`.
    */
   readonly suspend: (data?: Suspend) => Promise<never>
@@ -139,6 +138,7 @@ type Execution = StepExecution<unknown, unknown, unknown>
 const toExecution = (
   inputData: unknown,
   context: StepContext,
+  suspend: Suspend,
   runtime: Runtime.Runtime<never>
 ): Execution => ({
   runId: context.runId,
@@ -151,11 +151,7 @@ const toExecution = (
   inputData,
   resumeData: context.resumeData,
   suspendData: context.suspendData,
-  suspend: data => {
-    // It has happened when this returns: nobody waits for it, and nothing comes of it.
-    Runtime.runFork(runtime)(context.suspend(data)).unsafeInterruptAsFork(FiberId.none)
-    return new Promise<never>(() => undefined)
-  },
+  suspend,
   // Made when it is asked for: most steps do not.
   get abortSignal() {
     return context.abortSignal
@@ -224,8 +220,8 @@ const ofFunction = (options: AnyOptions): PromiseStep<string, unknown, unknown> 
       ...(retryDelayMs === undefined ? {} : { retryDelay: retryDelayMs }),
       ...(timeout === undefined ? {} : { timeout }),
       execute: (input: unknown, context: StepContext) =>
-        Effect.flatMap(Effect.runtime(), runtime =>
-          fromPromise(() => execute(toExecution(input, context, runtime)))
+        suspendable(context.suspend, (suspend, runtime) =>
+          execute(toExecution(input, context, suspend, runtime))
         )
     })
   )

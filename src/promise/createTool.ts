@@ -4,7 +4,6 @@
  * @since 0.1.0
  */
 import type * as Duration from "effect/Duration"
-import * as Effect from "effect/Effect"
 import { InvalidConfiguration } from "../protocol/Errors.js"
 import { refuseUnknown } from "../protocol/options.js"
 import type { ApprovalContext, ApprovalPolicy } from "../tool/approval.js"
@@ -12,7 +11,7 @@ import * as Tool from "../tool/Tool.js"
 import type * as ToolSchema from "../tool/ToolSchema.js"
 import { type ToolBackground, toBackground } from "./background.js"
 import { fromPromise } from "./fromPromise.js"
-import { type ToolExecutionContext, toContext } from "./toolContext.js"
+import { type ToolExecutionContext, withContext } from "./toolContext.js"
 
 export type { ApprovalContext } from "../tool/approval.js"
 export type { ToolExecutionContext, ToolWriter } from "./toolContext.js"
@@ -65,18 +64,6 @@ export interface PromiseTool {
   /** The tool under the name that it is registered with. */
   readonly named: (name: string) => Tool.Tool
 }
-
-/** What is left when a call is over is stopped. */
-const stopping = <A, E>(
-  make: (whenOver: (stop: () => void) => void) => Effect.Effect<A, E>
-): Effect.Effect<A, E> =>
-  Effect.suspend(() => {
-    const stops: Array<() => void> = []
-    return Effect.ensuring(
-      make(stop => stops.push(stop)),
-      Effect.sync(() => stops.forEach(stop => stop()))
-    )
-  })
 
 /** What is no policy is refused by the core. */
 const toPolicy = <Input>(
@@ -166,14 +153,7 @@ export const createTool = <
         ...(execute === undefined
           ? {}
           : {
-              execute: (input, context) =>
-                Effect.flatMap(Effect.runtime(), runtime =>
-                  suspendSchema === undefined
-                    ? fromPromise(() => execute(input, toContext(context, runtime)))
-                    : stopping(whenOver =>
-                        fromPromise(() => execute(input, toContext(context, runtime, whenOver)))
-                      )
-                )
+              execute: (input, context) => withContext(context, served => execute(input, served))
             })
       })
     )

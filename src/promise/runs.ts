@@ -7,6 +7,7 @@ import * as Option from "effect/Option"
 import type { Recording } from "../agent/recording.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
 import { ThreadStore } from "../storage/ThreadStore.js"
+import { inCallContext } from "./fromPromise.js"
 
 /** Runs effects somewhere. */
 export interface Host {
@@ -71,10 +72,12 @@ export const make = (host: Host, ready?: () => Promise<unknown>): Runs => {
     if (isShutDown) return Promise.reject(shutDown)
     return new Promise((resolve, reject) => {
       const fiber = host.runFork(
-        Effect.flatMap(beginning, recording => {
-          resolve(recording)
-          return recording.going
-        })
+        inCallContext(
+          Effect.flatMap(beginning, recording => {
+            resolve(recording)
+            return recording.going
+          })
+        )
       )
       // What is left of it is the run: input and options are not kept as long as it goes.
       beginning = Effect.never
@@ -90,7 +93,7 @@ export const make = (host: Host, ready?: () => Promise<unknown>): Runs => {
   const ask: Runs["ask"] = effect => {
     if (isShutDown) return Promise.reject(shutDown)
     return new Promise((resolve, reject) =>
-      host.runFork(effect).addObserver(exit => {
+      host.runFork(inCallContext(effect)).addObserver(exit => {
         if (Exit.isSuccess(exit)) resolve(exit.value)
         else reject(Cause.isInterruptedOnly(exit.cause) ? shutDown : Cause.squash(exit.cause))
       })

@@ -1,10 +1,9 @@
 /** What a tool of plain TypeScript knows of the call it serves. */
-import * as Cause from "effect/Cause"
-import * as Exit from "effect/Exit"
-import * as FiberId from "effect/FiberId"
+import type * as Effect from "effect/Effect"
 import * as Runtime from "effect/Runtime"
 import type { Message } from "../protocol/Message.js"
 import type { DataPart, RequestContext, ToolContext } from "../tool/ToolContext.js"
+import { type Suspend, suspendable } from "./fromPromise.js"
 
 /**
  * Puts chunks on the stream while a tool runs, at once and in the order of writing. There is no need to wait for the
@@ -32,18 +31,23 @@ export interface ToolExecutionContext {
     readonly threadId: string | undefined
     readonly resourceId: string | undefined
     /**
-     * Lays the call aside until somebody resumes it: it is stored with `data`, and time does not run. What the tool returns,
-     * throws or writes after that is ignored: when the call is resumed, the tool is executed again from its start, with
-     * `resumeData` and `suspendData`. Of a task in the background the slot is free meanwhile; any other call ends its run with
-     * reason `suspended`, when the calls beside it are done. Rejects with `InvalidSuspendData` when `data` does not match the
-     * tool's `suspendSchema`; the call goes on then.
+     * Suspends the call: it is stored with `data`, and time does not run. `await suspend(data)` does not return: it throws an
+     * `AbortError`, so that the code behind it does not run and `finally` blocks do. What the tool returns, throws or writes after
+     * that is ignored, also when it catches the error or does not await. When the call is resumed, the tool is executed again from
+     * its start, with `resumeData` and `suspendData`. Of a task in the background the slot is free meanwhile; any other call ends
+     * its run with reason `suspended`, when the calls beside it are done. Rejects with `InvalidSuspendData` when `data` does not
+     * match the tool's `suspendSchema`: the call goes on then.
      */
-    readonly suspend: (data?: unknown) => Promise<void>
+    readonly suspend: (data?: unknown) => Promise<never>
     /** What the call was resumed with; `undefined` in its first run. */
     readonly resumeData: unknown
     /** What it had suspended with when it was resumed; `undefined` in its first run. */
     readonly suspendData: unknown
   }
+  /** The same as `agent.suspend`. */
+  readonly suspend: (data?: unknown) => Promise<never>
+  /** The same as `agent.resumeData`. */
+  readonly resumeData: unknown
   readonly runId: string
   /** The task that the call is, when it runs in the background. */
   readonly taskId: string | undefined
@@ -57,34 +61,10 @@ export interface ToolExecutionContext {
   readonly writer: ToolWriter
 }
 
-/**
- * Nothing comes of it but that the call is laid aside, and nobody waits for that; what is wrong with the data is thrown. Where a
- * schema looks at the data, `whenOver` is told what is to be stopped when the call is over.
- */
-const suspender =
-  (
-    context: ToolContext,
-    runtime: Runtime.Runtime<never>,
-    whenOver: ((stop: () => void) => void) | undefined
-  ): ToolExecutionContext["agent"]["suspend"] =>
-  data =>
-    new Promise((resolve, reject) => {
-      const fiber = Runtime.runFork(runtime)(context.suspend(data))
-      fiber.addObserver(exit => {
-        if (Exit.isFailure(exit) && !Cause.isInterruptedOnly(exit.cause)) reject(Cause.squash(exit.cause))
-        else resolve()
-      })
-      const stop = () => fiber.unsafeInterruptAsFork(FiberId.none)
-      // Laid aside at once, unless a schema takes its time.
-      if (whenOver === undefined) stop()
-      else whenOver(stop)
-    })
-
-/** The context of a call, in the words of plain TypeScript. */
-export const toContext = (
+const toContext = (
   context: ToolContext,
-  runtime: Runtime.Runtime<never>,
-  whenOver?: (stop: () => void) => void
+  suspend: Suspend,
+  runtime: Runtime.Runtime<never>
 ): ToolExecutionContext => {
   const { agentId, messages, requestContext, resourceId, resumeData, runId, taskId, threadId, toolCallId } =
     context
@@ -95,10 +75,12 @@ export const toContext = (
       messages,
       threadId,
       resourceId,
-      suspend: suspender(context, runtime, whenOver),
+      suspend,
       resumeData,
       suspendData: context.suspendData
     },
+    suspend,
+    resumeData,
     runId,
     taskId,
     requestContext,
@@ -112,3 +94,10 @@ export const toContext = (
     }
   }
 }
+
+/** Executes a function of plain TypeScript that serves a call. */
+export const withContext = <A>(
+  context: ToolContext,
+  execute: (context: ToolExecutionContext) => Promise<A> | A
+): Effect.Effect<A, unknown> =>
+  suspendable(context.suspend, (suspend, runtime) => execute(toContext(context, suspend, runtime)))

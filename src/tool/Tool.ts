@@ -6,6 +6,7 @@
  */
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import type { JsonSchema, ToolDefinition } from "../model/ModelPort.js"
 import {
   InvalidConfiguration,
@@ -79,7 +80,9 @@ export type Requirements<T> = T extends Tool<string, infer R> ? R : never
  * - `timeout`: how long a call may take; a number is milliseconds. One that takes longer is interrupted and fails with
  *   `ToolTimedOut`. Default: any time.
  * - `toModelOutput`: what the model is told of an output, in place of what the stream shows.
- * - `background`: how it runs in the background, beside the conversation. Default: it does not.
+ * - `background`: how it runs in the background, beside the conversation. Default: it does not. A task has the `FiberRef`s and the
+ *   services of its run, and may outlive these: provide what its `execute` needs where the manager lives, and not around the run.
+ *   A tool with `background` needs no `Scope`: wrap what acquires in `Effect.scoped`.
  * - `requireApproval`: whether somebody has to approve a call before it is executed: yes, no, or a function of the arguments
  *   and the call. One that fails, throws or dies means yes. It wins over the run's `requireToolApproval`. A call that has to be
  *   approved is stored, and the run ends with reason `suspended`, see `Agent.approveToolCall`. Default: the run says it.
@@ -104,6 +107,13 @@ export interface Options<Input extends ToolSchema.Source, Success extends ToolSc
   readonly suspend?: ToolSchema.Source
   readonly resume?: ToolSchema.Source
 }
+
+/** Refuses `background` where `R` has a `Scope`: that of the caller ends before the task does. */
+type OwnScope<R> = [Scope.Scope] extends [R]
+  ? {
+      readonly background?: "A call in the background outlives the scope of its run: wrap what acquires in Effect.scoped"
+    }
+  : unknown
 
 const namePattern = /^[A-Za-z0-9_-]{1,128}$/
 
@@ -204,7 +214,7 @@ export const make = <
   Success extends ToolSchema.Source = ToolSchema.Anything
 >(
   name: Name,
-  options: Options<Input, Success, A, E, R>
+  options: Options<Input, Success, A, E, R> & OwnScope<R>
 ): Tool<Name, R> => {
   if (typeof name !== "string" || !namePattern.test(name)) {
     throw new InvalidConfiguration({

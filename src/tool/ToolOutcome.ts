@@ -10,6 +10,7 @@ import type { Of, ToolCall, ToolResult } from "../protocol/Chunk.js"
 import { ToolFailed } from "../protocol/Errors.js"
 import type { ToolResultOutput, ToolResultPart } from "../protocol/Message.js"
 import { isRecord, messageOf, toJson } from "../protocol/safeJson.js"
+import { failureText } from "./failureText.js"
 import { isErrorValue } from "./Tool.js"
 
 /** The outcome of one call. @since 0.1.0 @category models */
@@ -105,7 +106,13 @@ export const succeeded = (call: ToolCall, value: unknown, told?: ToolResultOutpu
   }
 }
 
-/** A failure; the model is told its message. @since 0.1.0 @category constructors */
+/** What the model reads of a failure. @since 0.1.0 @category conversions */
+export const failureOutput = (cause: unknown): ToolResultOutput => ({
+  type: "error-text",
+  value: failureText(cause)
+})
+
+/** A failure; what the model reads of it is its {@link failureText}. @since 0.1.0 @category constructors */
 export const failed = (call: ToolCall, cause: unknown): ToolOutcome => {
   const { toolName } = call.payload
   const message = messageOf(cause)
@@ -117,7 +124,7 @@ export const failed = (call: ToolCall, cause: unknown): ToolOutcome => {
       from: call.from,
       payload: { ...identity(call), error }
     },
-    part: toPart(call, { type: "error-text", value: message })
+    part: toPart(call, failureOutput(cause))
   }
 }
 

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import type { RunSuspended } from "../protocol/Errors.js"
 import { lazily } from "../protocol/lazily.js"
-import type { BackgroundOptions } from "../tool/background.js"
+import { type BackgroundOptions, backgroundOf } from "../tool/background.js"
 import * as Tool from "../tool/Tool.js"
 import type { ToolContext } from "../tool/ToolContext.js"
 import type { Workflow } from "./Draft.js"
@@ -36,14 +36,13 @@ export const asTool = <Id extends string, In, Out, E, R>(
     Effect.flatMap(calls, ({ called }) => called(workflow, input, context))
   const tool = Tool.make(toolName, {
     description: description ?? workflow.description ?? `Runs the workflow ${workflow.id}.`,
-    ...(background === undefined ? {} : { background }),
     execute
   })
   return {
     ...withInput(tool, workflow, toolName, execute),
     readResumeData: (data, suspendData) =>
       Effect.flatMap(resumed, ({ readResumed }) => readResumed(graph, toolName)(data, suspendData)),
-    background: tool.background,
+    background: background === undefined ? undefined : backgroundOf(background),
     aliases: [toolName.replace(/^workflow-/, ""), workflow.id]
   }
 }

@@ -76,7 +76,12 @@ class Attempt<R> {
         Effect.provideService(Caller, this.caller),
         Effect.map((value): Outcome => ({ _tag: "Done", value })),
         // A step that interrupts itself has failed; one that is interrupted does not come here.
-        Effect.catchAllCause(cause => Effect.fail(failureOf(cause, run.graph.id, stepId)))
+        Effect.catchAllCause(cause => Effect.fail(failureOf(cause, run.graph.id, stepId))),
+        Effect.exit,
+        // What a step comes to once it has suspended is dropped.
+        Effect.flatMap(exit =>
+          Effect.if(Deferred.isDone(this.suspended), { onTrue: () => Effect.never, onFalse: () => exit })
+        )
       )
       const suspended = Effect.map(
         Deferred.await(this.suspended),

@@ -39,6 +39,18 @@ type AgentError =
   | Errors.ThreadNotFound
 
 describe("a tool", () => {
+  it("needs no scope of its caller in the background", () => {
+    const acquire = Effect.acquireRelease(Effect.succeed(1), () => Effect.void)
+    const here = Tool.make("here", { execute: () => acquire })
+    expectTypeOf(here).toEqualTypeOf<Tool.Tool<"here", Scope.Scope>>()
+    // @ts-expect-error what it acquires would be released with the run, before the task is done
+    Tool.make("late", { background: { enabled: true }, execute: () => acquire })
+    const own = Tool.make("own", { background: { enabled: true }, execute: () => Effect.scoped(acquire) })
+    expectTypeOf(own).toEqualTypeOf<Tool.Tool<"own">>()
+    const needy = Tool.make("needy", { background: { enabled: true }, execute: () => Search })
+    expectTypeOf(needy).toEqualTypeOf<Tool.Tool<"needy", Search>>()
+  })
+
   it("knows its name and what it needs", () => {
     expectTypeOf(search).toEqualTypeOf<Tool.Tool<"search", Search>>()
     expectTypeOf(store).toEqualTypeOf<Tool.Tool<"store", Store>>()

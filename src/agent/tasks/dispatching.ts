@@ -49,13 +49,15 @@ export const dispatch = Effect.fnUntraced(function* <R>(
   yield* tool.check(call.input)
   const args = toJson(call.input)
   const used: Array<() => Usage.Usage> = []
+  const fiberRefs = yield* Effect.getFiberRefs
   const executor = executorOf(tool, execute, tasks.settings, tasks.services, {
     requestContext: run.requestContext,
     messages,
     depth: run.caller.depth + 1,
     maxDepth: Math.min(run.caller.maxDepth, run.caller.depth + run.settings.maxDepth),
     counts: count => used.push(count),
-    traced: run.telemetry.traced
+    traced: run.telemetry.traced,
+    fiberRefs
   })
   const { thread } = run
   const dispatching = tasks.dispatcher.dispatch(

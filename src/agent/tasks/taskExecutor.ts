@@ -1,6 +1,7 @@
 /** The tools of an agent, as a manager of background tasks runs them: beside the conversation, and again after a restart. */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import type * as FiberRefs from "effect/FiberRefs"
 import type { Executed, Executor, TaskContext } from "../../background/Executor.js"
 import type { AgentSettings } from "../../background/settings.js"
 import type { Message } from "../../protocol/Message.js"
@@ -24,6 +25,8 @@ export interface DispatchingRun {
   readonly counts: (used: () => Usage.Usage) => void
   /** Its span; `undefined`: nobody listens. */
   readonly traced: Traced | undefined
+  /** Those of the fiber that dispatched; `undefined`: the manager's are there. */
+  readonly fiberRefs: FiberRefs.FiberRefs | undefined
 }
 
 /** What is left of a run after a restart. */
@@ -33,7 +36,8 @@ export const noRun = (maxDepth: number): DispatchingRun => ({
   depth: 1,
   maxDepth,
   counts: () => undefined,
-  traced: undefined
+  traced: undefined,
+  fiberRefs: undefined
 })
 
 const contextOf = (
@@ -71,7 +75,10 @@ const callerOf = ({ signal, task, write }: TaskContext, run: DispatchingRun): Ca
   mayGoOn: () => true
 })
 
-/** Runs the tasks of a tool. */
+/**
+ * Runs the tasks of a tool, with the `FiberRef`s and the services of the run that dispatched. A service whose scope is narrower
+ * than the manager's may be finalized by then; the `Scope` of an attempt is its own.
+ */
 export const executorOf = <R>(
   tool: Tool<string, R>,
   execute: NonNullable<Tool<string, R>["call"]>,
@@ -83,12 +90,14 @@ export const executorOf = <R>(
     attempted(tool.definition, context, run.traced, seen =>
       Effect.suspend(() => execute(seen.task.args, contextOf(seen, run))).pipe(
         Effect.flatMap(withTold(tool.toModelOutput)),
-        Effect.provideService(Caller, callerOf(seen, run))
+        Effect.provideService(Caller, callerOf(seen, run)),
+        Effect.scoped
       )
     ).pipe(Effect.provide(services)),
   readResumeData: tool.readResumeData,
   callbacks: [tool.background?.callbacks, settings?.callbacks].filter(known => known !== undefined),
-  concurrency: settings?.concurrency
+  concurrency: settings?.concurrency,
+  fiberRefs: run.fiberRefs
 })
 
 /** Tools of an agent that any of its tasks may be of; those that a function makes, as it makes them without a request. */
