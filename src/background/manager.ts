@@ -58,8 +58,9 @@ const abandon = (core: Core, { task }: Entry): Effect.Effect<void> =>
 const create = (core: Core, entry: Entry): Effect.Effect<void, StorageError> =>
   Effect.matchEffect(bounded(core, "TaskStore.create", core.store.create(entry.task, core.owner)), {
     onFailure: error => {
-      core.entries.delete(entry.task.id)
-      core.fork(abandon(core, entry))
+      // Held until then: upkeep would take it up otherwise.
+      const forget = Effect.sync(() => core.entries.delete(entry.task.id))
+      core.fork(Effect.zipRight(abandon(core, entry), forget))
       return Effect.fail(error)
     },
     onSuccess: () => {

@@ -117,14 +117,18 @@ export const deliver = (core: Core, entry: Entry): Effect.Effect<void> =>
   Effect.suspend(() => {
     if (entry.isDelivered || !entry.isSettled) return Effect.void
     const telling = bounded(core, "ThreadStore.replaceOutcome", tellThread(core, entry))
+    const delivered = bounded(core, "TaskStore.delivered", core.store.delivered(entry.task.id))
     entry.telling ??= Effect.unsafeMakeSemaphore(1)
-    const told = entry.telling.withPermits(1)(telling)
-    return Effect.flatMap(told, isTold => {
-      if (!isTold || entry.isDelivered) return Effect.void
-      entry.isDelivered = true
-      release(core, entry)
-      return Effect.asVoid(bounded(core, "TaskStore.delivered", core.store.delivered(entry.task.id)))
-    })
+    // Held until the store says that it is delivered: what the store has of this process and is not held is taken up anew.
+    return entry.telling.withPermits(1)(
+      Effect.flatMap(telling, isTold => {
+        if (!isTold || entry.isDelivered) return Effect.void
+        return Effect.map(delivered, () => {
+          entry.isDelivered = true
+          release(core, entry)
+        })
+      })
+    )
   }).pipe(
     Effect.catchAll(error =>
       Effect.logWarning(

@@ -1,9 +1,9 @@
-/** What a manager does all the time: says that it lives, takes over what the dead have left, cleans up. */
+/** Renews the lease of this process, recovers tasks of leases that have ended, and deletes old records. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { attemptsAreLeft, isSettled, type Task, type TaskStatus, transition } from "../protocol/Task.js"
-import type { StoredTask } from "../storage/TaskStore.js"
+import type { StoredTask, TaskPlace } from "../storage/TaskStore.js"
 import { isPlatform } from "./alarm.js"
 import { bounded, type Core, now, persisted } from "./core.js"
 import { goOn, letGo } from "./deciding.js"
@@ -26,31 +26,16 @@ const idle = (milliseconds: number): Effect.Effect<void> =>
       : clock.sleep(Duration.millis(milliseconds))
   )
 
-/** Does something, and again after each pause. What fails is logged, and done again. */
-const every = (
-  milliseconds: number,
-  what: string,
-  effect: Effect.Effect<unknown, { readonly message: string }>
-): Effect.Effect<never> =>
-  Effect.forever(
-    Effect.zipRight(
-      idle(milliseconds),
-      Effect.catchAllCause(effect, cause =>
-        Effect.logWarning(`${what} failed and is done again later.`, cause)
-      )
-    )
-  )
+/** What fails is logged, and done again after the next pause. */
+const logged = (what: string, effect: Effect.Effect<unknown, { readonly message: string }>) =>
+  Effect.catchAllCause(effect, cause => Effect.logWarning(`${what} failed and is done again later.`, cause))
 
-/** Says that this process lives. Asked in vain, it is asked again before the lease ends. */
+const every = (milliseconds: number, effect: Effect.Effect<unknown>): Effect.Effect<never> =>
+  Effect.forever(Effect.zipRight(idle(milliseconds), effect))
+
+/** Renews the lease of this process. When that fails, it is done again before the lease ends. */
 export const renew = (core: Core, limit = beatOf(core)) =>
-  Effect.flatMap(now, at =>
-    bounded(
-      core,
-      "TaskStore.renewLease",
-      core.store.renewLease(core.owner, new Date(at.getTime() + core.settings.leaseMs)),
-      limit
-    )
-  )
+  bounded(core, "TaskStore.renewLease", core.store.renewLease(core.owner, core.settings.leaseMs), limit)
 
 /** How often a process is heard of. */
 const beatOf = ({ settings }: Core): number => settings.leaseMs / 3
@@ -58,9 +43,14 @@ const beatOf = ({ settings }: Core): number => settings.leaseMs / 3
 const diedWithoutAttempts =
   "The process that ran the task ended before the task did, and the task has no attempts left."
 
-/** What this process holds of a task that it has taken over. It may have held it before, and have listeners. */
-const inheritedEntry = (core: Core, { resumeData, task }: StoredTask): Entry => {
+/**
+ * What this process holds from now on of a task that the store gives it; `undefined`: it holds the task already. It may have held
+ * it before, and have listeners.
+ */
+const hold = (core: Core, { resumeData, task }: StoredTask): Entry | undefined => {
   const known = core.entries.get(task.id)
+  // The lease of this process had ended, and its own task came back.
+  if (known !== undefined && !known.isForeign) return undefined
   const acknowledged = task.threadId === undefined ? "absent" : "lost"
   const entry = known ?? new Entry(task, undefined, acknowledged)
   entry.executor ??= core.executors.find(task)
@@ -70,22 +60,15 @@ const inheritedEntry = (core: Core, { resumeData, task }: StoredTask): Entry => 
   entry.isForeign = false
   entry.isRetry = false
   core.entries.set(task.id, entry)
+  // The process that settled it has announced it; what is missing is its outcome in the thread.
+  if (entry.settle(task, undefined)) entry.isTold = true
   return entry
 }
 
-/** Goes on with a task that was left behind. */
-const takeOver = Effect.fnUntraced(function* (core: Core, stored: StoredTask) {
-  const { task } = stored
-  const known = core.entries.get(task.id)
-  // This process has it already: its own lease had ended.
-  if (known !== undefined && !known.isForeign) return
-  const entry = inheritedEntry(core, stored)
-  if (isSettled(task.status)) {
-    // Whoever settled it has told everybody but the thread.
-    entry.settle(task, undefined)
-    entry.isTold = true
-    return yield* deliver(core, entry)
-  }
+/** Goes on with a task that this process has taken over. */
+const proceed = Effect.fnUntraced(function* (core: Core, entry: Entry) {
+  const { task } = entry
+  if (entry.isSettled) return yield* deliver(core, entry)
   if (task.status === "running") {
     if (!attemptsAreLeft(task)) {
       const at = yield* now
@@ -127,21 +110,25 @@ const ready = (core: Core, entry: Entry): Effect.Effect<void> =>
 export const adopt = (core: Core): Effect.Effect<void> =>
   Effect.forEach([...core.orphans], entry => ready(core, entry), { discard: true })
 
-/** Takes over what processes that are no more have left: asks for it, and goes on with it in a fiber of the manager. */
-export const recover = Effect.fnUntraced(function* (core: Core) {
-  if (!core.settings.recoverOnStart) return
-  const at = yield* now
-  const inherited = yield* bounded(core, "TaskStore.inherit", core.store.inherit(core.owner, at))
-  if (inherited.length === 0) return
+/** Holds tasks at once, and goes on with one after the other in a fiber of the manager. */
+const takeUp = (core: Core, tasks: ReadonlyArray<StoredTask>): void => {
+  const entries = tasks.flatMap(stored => hold(core, stored) ?? [])
+  if (entries.length === 0) return
   const all = Effect.forEach(
-    inherited,
-    stored =>
-      Effect.catchAllCause(takeOver(core, stored), cause =>
-        Effect.logWarning(`Task ${stored.task.id} could not be taken over.`, cause)
+    entries,
+    entry =>
+      Effect.catchAllCause(proceed(core, entry), cause =>
+        Effect.logWarning(`Task ${entry.task.id} could not be taken over.`, cause)
       ),
     { discard: true }
   )
   core.fork(all)
+}
+
+/** Takes over what processes have left whose lease has ended. */
+export const recover = Effect.fnUntraced(function* (core: Core) {
+  if (!core.settings.recoverOnStart) return
+  takeUp(core, yield* bounded(core, "TaskStore.inherit", core.store.inherit(core.owner)))
 })
 
 /** A task that is not in the store any more was deleted by somebody: it is told as cancelled, so that nobody waits for it. */
@@ -169,7 +156,7 @@ const reconcile = Effect.fnUntraced(function* (core: Core, entry: Entry) {
     entry.isDelivered = isDelivered || task.threadId === undefined
     return yield* announce(core, entry, task, undefined, entry.isUnsure)
   }
-  if (owner === core.owner) return yield* takeOver(core, found.value)
+  if (owner === core.owner) return takeUp(core, [found.value])
   entry.task = task
   // A suspended task is nobody's.
   entry.isForeign = task.status !== "suspended"
@@ -191,10 +178,31 @@ const deliveries = 10
 /** Tasks looked at in one question. */
 const atOnce = 500
 
-/** Finds out which tasks others have decided about, and tells threads what could not be told before. */
+/** Takes up tasks that the store has under this owner, and that are not held here: the answer to a change was lost. */
+const takeUpUnknown = Effect.fnUntraced(function* (core: Core, owned: ReadonlyArray<TaskPlace>) {
+  for (const { id } of owned) {
+    if (core.entries.has(id) || core.isClosing) continue
+    const found = yield* bounded(core, "TaskStore.get", core.store.get(id))
+    // It may have been settled here and released since the list was read.
+    const left = Option.filter(found, ({ isDelivered, owner }) => owner === core.owner && !isDelivered)
+    takeUp(core, Option.toArray(left))
+  }
+})
+
+/**
+ * Compares the tasks that the store has under this owner with those that are held here: takes up the ones that are missing, lets
+ * go of the ones that others have decided about, and stores outcomes in threads that could not be stored before.
+ */
 const compare = Effect.fnUntraced(function* (core: Core) {
+  const owned = yield* bounded(core, "TaskStore.owned", core.store.owned(core.owner))
+  yield* takeUpUnknown(core, owned)
+  const places = new Map(owned.map(place => [place.id, place]))
   const entries = [...core.entries.values()]
-  const watched = entries.filter(entry => entry.isCreated && !entry.isSettled && !entry.isChanging)
+  const watched = entries.filter(entry => {
+    const place = places.get(entry.task.id)
+    const isKnown = place !== undefined && isSame(core, entry, place)
+    return entry.isCreated && !entry.isSettled && !entry.isChanging && !isKnown
+  })
   for (let start = 0; start < watched.length; start += atOnce) {
     const some = watched.slice(start, start + atOnce)
     const places = yield* bounded(
@@ -217,23 +225,26 @@ const compare = Effect.fnUntraced(function* (core: Core) {
 
 /** Deletes what settled long ago. How many tasks. */
 export const cleanUp = Effect.fnUntraced(function* (core: Core) {
-  const at = (yield* now).getTime()
   const { completedMs, otherMs } = core.settings.cleanup
   const deleteAged = (statuses: ReadonlyArray<TaskStatus>, age: number) =>
-    bounded(core, "TaskStore.deleteSettled", core.store.deleteSettled(statuses, new Date(at - age)))
+    bounded(core, "TaskStore.deleteSettled", core.store.deleteSettled(statuses, age))
   const completed = yield* deleteAged(["completed"], completedMs)
   return completed + (yield* deleteAged(["failed", "timed_out", "cancelled"], otherMs))
 })
 
 /** Everything that is done again and again, until it is interrupted. */
 export const upkeep = (core: Core): Effect.Effect<unknown> => {
-  const look = Effect.zipRight(recover(core), compare(core))
+  // A recovery that failed may have been stored: the comparison finds what it was given.
+  const look = Effect.zipRight(
+    logged("Taking over background tasks", recover(core)),
+    logged("Looking after background tasks", compare(core))
+  )
   return Effect.all(
     [
       // By itself: whatever else takes long must not let the lease end.
-      every(beatOf(core), "Saying that this process lives", renew(core)),
-      every(beatOf(core), "Looking after background tasks", look),
-      every(core.settings.cleanup.intervalMs, "Cleaning up background tasks", cleanUp(core))
+      every(beatOf(core), logged("Renewing the lease of this process", renew(core))),
+      every(beatOf(core), look),
+      every(core.settings.cleanup.intervalMs, logged("Cleaning up background tasks", cleanUp(core)))
     ],
     { concurrency: "unbounded" }
   )

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
@@ -115,7 +116,7 @@ const idOf = (field: keyof ResumeStreamOptions, id: unknown): string => {
 
 /** Of agents that belong to no container: a place for the suspended runs of one agent, which are gone with it. */
 const ownHost = (): Runs.Host => {
-  const store = RunStore.make(memoryRuns.make())
+  const store = RunStore.make(memoryRuns.make(Clock.make()))
   return { runFork: Runtime.runFork(Runtime.provideService(ownRuntime, RunStore.RunStore, store)) }
 }
 

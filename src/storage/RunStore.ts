@@ -12,6 +12,7 @@
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
@@ -19,11 +20,11 @@ import * as Option from "effect/Option"
 import { StorageError } from "../protocol/Errors.js"
 import { lazily } from "../protocol/lazily.js"
 import { type JsonValue, wellFormed } from "../protocol/safeJson.js"
-import { ask, optionalText, whole } from "./asking.js"
+import { ask, milliseconds, optionalText, whole } from "./asking.js"
 import * as memoryRuns from "./memoryRuns.js"
-import type { Encoded } from "./runRows.js"
+import type { Encoded, LeaseRow } from "./runRows.js"
 
-export type { Encoded, NewRunRow, RunQuery, RunRow } from "./runRows.js"
+export type { Encoded, LeaseRow, NewRunRow, RunQuery, RunRow } from "./runRows.js"
 
 /** A run to be saved. @since 0.1.0 @category models */
 export interface NewRun {
@@ -45,6 +46,14 @@ export interface StoredRun extends NewRun {
   readonly createdAt: Date
   /** When it was saved last. */
   readonly updatedAt: Date
+  /** The owners whose leases on the run had not ended when it was read or saved, by the clock of the store. */
+  readonly holders: ReadonlyArray<string>
+}
+
+/** The right to go on with something of a run, for so long from now. @since 0.1.0 @category models */
+export interface Lease {
+  readonly owner: string
+  readonly duration: Duration.DurationInput
 }
 
 /** Which runs to list: those that match everything that is given. @since 0.1.0 @category models */
@@ -81,10 +90,14 @@ export class RunStore extends Context.Tag("eddy/RunStore")<
      * Compare and set. `undefined` expects that there is no run of this id, and stores it; a revision expects that the run
      * has it still, and replaces everything but `createdAt`. The run as it is stored; none, and nothing is changed, when it
      * is not as expected. Fails when the snapshot has no JSON form.
+     *
+     * With a lease, its owner holds the run from then on: see `holders`. The store computes when the lease ends, and judges it,
+     * by its own clock. It replaces the last lease of the same owner; those of others stay until they end.
      */
     readonly save: (
       run: NewRun,
-      expectedRevision: number | undefined
+      expectedRevision: number | undefined,
+      lease?: Lease
     ) => Effect.Effect<Option.Option<StoredRun>, StorageError>
     readonly get: (runId: string) => Effect.Effect<Option.Option<StoredRun>, StorageError>
     /** Deletes the run: when a revision is expected, only if it has it. Whether it did. */
@@ -116,9 +129,12 @@ const write = (operation: string, { runId, snapshot }: NewRun): Either.Either<st
       })
   })
 
+const leaseRow = (lease: Lease | undefined): LeaseRow | undefined =>
+  lease && { owner: wellFormed(lease.owner), milliseconds: milliseconds(lease.duration) }
+
 /** The service over a driver. @since 0.1.0 @category constructors */
 export const make = (driver: Encoded): Context.Tag.Service<RunStore> => ({
-  save: Effect.fnUntraced(function* (run, expectedRevision) {
+  save: Effect.fnUntraced(function* (run, expectedRevision, lease) {
     const operation = "RunStore.save"
     const { readRun } = yield* rows
     const given = {
@@ -129,7 +145,7 @@ export const make = (driver: Encoded): Context.Tag.Service<RunStore> => ({
       snapshot: yield* write(operation, run)
     }
     const now = yield* Clock.currentTimeMillis
-    const row = yield* ask(operation, driver.save(given, expectedRevision, now))
+    const row = yield* ask(operation, driver.save(given, expectedRevision, now, leaseRow(lease)))
     return Option.isNone(row) ? Option.none() : Option.some(yield* readRun(operation, row.value))
   }),
   get: Effect.fnUntraced(function* (runId) {
@@ -159,5 +175,13 @@ export const make = (driver: Encoded): Context.Tag.Service<RunStore> => ({
   })
 })
 
-/** Runs in the memory of the process, gone when the layer is. @since 0.1.0 @category layers */
-export const layerMemory: Layer.Layer<RunStore> = Layer.sync(RunStore, () => make(memoryRuns.make()))
+/**
+ * Runs in the memory of the process, gone when the layer is. Its clock is the `Clock` that the layer is built with.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerMemory: Layer.Layer<RunStore> = Layer.effect(
+  RunStore,
+  Effect.map(Effect.clock, clock => make(memoryRuns.make(clock)))
+)

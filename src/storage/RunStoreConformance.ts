@@ -11,6 +11,7 @@
  */
 import * as Conformance from "./conformance/kit.js"
 import { runCases } from "./conformance/runCases.js"
+import { runLeaseCases } from "./conformance/runLeaseCases.js"
 import type { RunStore } from "./RunStore.js"
 
 /**
@@ -29,4 +30,4 @@ export const NotConforming = Conformance.NotConforming
 export type NotConforming = Conformance.NotConforming
 
 /** Everything that a store must do. The cases may run in any order, also at the same time. @since 0.1.0 @category cases */
-export const cases: ReadonlyArray<Case> = runCases
+export const cases: ReadonlyArray<Case> = [...runCases, ...runLeaseCases]

@@ -7,6 +7,7 @@
  * @since 0.1.0
  */
 import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
@@ -15,7 +16,7 @@ import type { StorageError } from "../protocol/Errors.js"
 import { lazily } from "../protocol/lazily.js"
 import { type JsonValue, stringify, wellFormed } from "../protocol/safeJson.js"
 import type { Task, TaskStatus } from "../protocol/Task.js"
-import { ask, optionalText, whole } from "./asking.js"
+import { ask, milliseconds, optionalText, whole } from "./asking.js"
 import * as memoryTasks from "./memoryTasks.js"
 import type { Encoded, ExpectedTask, TaskPlace, TaskRow, TaskRowChange, TaskTime } from "./taskRows.js"
 
@@ -121,20 +122,29 @@ export class TaskStore extends Context.Tag("eddy/TaskStore")<
     readonly places: (ids: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<TaskPlace>, StorageError>
     /** Says that the outcome of a settled task is in its thread. */
     readonly delivered: (id: string) => Effect.Effect<boolean, StorageError>
-    /** Deletes tasks of these statuses that settled before. How many. Those whose thread was not told stay. */
+    /** The tasks that this owner has to do something for: pending, running, and settled ones that are not delivered. */
+    readonly owned: (owner: string) => Effect.Effect<ReadonlyArray<TaskPlace>, StorageError>
+    /**
+     * Deletes delivered tasks of these statuses that settled at least so long ago. Returns how many. The age is measured by the
+     * clock of the store, from when `update` stored the settled status: `completedAt`, which is a process's, does not matter.
+     */
     readonly deleteSettled: (
       statuses: ReadonlyArray<TaskStatus>,
-      before: Date
+      age: Duration.DurationInput
     ) => Effect.Effect<number, StorageError>
-    /** Says that an owner lives, until then. */
-    readonly renewLease: (owner: string, until: Date) => Effect.Effect<void, StorageError>
-    /** The owner is no more: what it has left is for others at once. */
+    /** The owner has a lease for so long from now, by the clock of the store. It replaces the owner's last one. */
+    readonly renewLease: (
+      owner: string,
+      duration: Duration.DurationInput
+    ) => Effect.Effect<void, StorageError>
+    /** The owner has no lease: others take over its tasks at once. */
     readonly dropLease: (owner: string) => Effect.Effect<void, StorageError>
     /**
-     * Takes over the tasks of owners that live no longer: pending, running, and settled ones whose thread was not told. In
-     * the order of creation. Each goes to one heir only, however many ask. Suspended tasks are nobody's, and stay.
+     * Takes over the tasks of owners whose lease has ended, by the clock of the store: pending, running, and settled ones that
+     * are not delivered. In the order of creation. Each goes to one heir only, however many call it. Suspended tasks have no
+     * owner, and stay.
      */
-    readonly inherit: (heir: string, now: Date) => Effect.Effect<ReadonlyArray<StoredTask>, StorageError>
+    readonly inherit: (heir: string) => Effect.Effect<ReadonlyArray<StoredTask>, StorageError>
   }
 >() {}
 
@@ -238,14 +248,16 @@ export const make = (driver: Encoded): Context.Tag.Service<TaskStore> => ({
       "TaskStore.delivered",
       driver.update(wellFormed(id), { statuses: settledStatuses }, { isDelivered: 1 })
     ),
-  deleteSettled: (statuses, before) =>
-    ask("TaskStore.deleteSettled", driver.deleteSettled(statuses, before.getTime())),
-  renewLease: (owner, until) => ask("TaskStore.renewLease", driver.renewLease(owner, until.getTime())),
-  dropLease: owner => ask("TaskStore.dropLease", driver.dropLease(owner)),
-  inherit: Effect.fnUntraced(function* (heir, now) {
+  owned: owner => ask("TaskStore.owned", driver.owned(wellFormed(owner))),
+  deleteSettled: (statuses, age) =>
+    ask("TaskStore.deleteSettled", driver.deleteSettled(statuses, milliseconds(age))),
+  renewLease: (owner, duration) =>
+    ask("TaskStore.renewLease", driver.renewLease(wellFormed(owner), milliseconds(duration))),
+  dropLease: owner => ask("TaskStore.dropLease", driver.dropLease(wellFormed(owner))),
+  inherit: Effect.fnUntraced(function* (heir) {
     const operation = "TaskStore.inherit"
     const { readTask } = yield* rows
-    const inherited = yield* ask(operation, driver.inherit(heir, now.getTime()))
+    const inherited = yield* ask(operation, driver.inherit(wellFormed(heir)))
     // One row that cannot be read must not keep the others from being run.
     const read = yield* Effect.partition(inherited, row => readTask(operation, row))
     yield* Effect.forEach(read[0], error => Effect.logError(error.message), { discard: true })
@@ -253,5 +265,13 @@ export const make = (driver: Encoded): Context.Tag.Service<TaskStore> => ({
   })
 })
 
-/** Tasks in the memory of the process, gone when the layer is. @since 0.1.0 @category layers */
-export const layerMemory: Layer.Layer<TaskStore> = Layer.sync(TaskStore, () => make(memoryTasks.make()))
+/**
+ * Tasks in the memory of the process, gone when the layer is. Its clock is the `Clock` that the layer is built with.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerMemory: Layer.Layer<TaskStore> = Layer.effect(
+  TaskStore,
+  Effect.map(Effect.clock, clock => make(memoryTasks.make(clock)))
+)

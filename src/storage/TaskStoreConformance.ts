@@ -12,15 +12,16 @@
 import * as Conformance from "./conformance/kit.js"
 import { taskCases } from "./conformance/taskCases.js"
 import { taskChangeCases } from "./conformance/taskChangeCases.js"
+import { together } from "./conformance/taskKit.js"
 import { taskLeaseCases } from "./conformance/taskLeaseCases.js"
 import { taskListCases } from "./conformance/taskListCases.js"
 import type { TaskStore } from "./TaskStore.js"
 
 /**
  * One thing that every store must do. `run` makes what it needs under random ids; it leaves its tasks there, of owners who
- * have a lease for centuries. Some cases inherit what dead owners have left, and with it what others have left in the same
- * database: run them in no database in which an application runs its tasks. It fails with {@link NotConforming} when the
- * store does something else.
+ * have a lease for centuries. Some cases delete settled tasks, and inherit the tasks of owners without a lease, also those that
+ * others have left in the same database: run them in no database in which an application runs its tasks, and in one process
+ * only. It fails with {@link NotConforming} when the store does something else.
  *
  * @since 0.1.0
  * @category models
@@ -40,8 +41,6 @@ export type NotConforming = Conformance.NotConforming
  * @category cases
  */
 export const cases: ReadonlyArray<Case> = [
-  ...taskCases,
-  ...taskChangeCases,
-  ...taskListCases,
+  ...[...taskCases, ...taskChangeCases, ...taskListCases].map(together),
   ...taskLeaseCases
 ]

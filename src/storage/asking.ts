@@ -1,4 +1,5 @@
 /** What every port does with what it is asked, before a driver is. */
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { StorageError, ThreadNotFound } from "../protocol/Errors.js"
 import { wellFormed } from "../protocol/safeJson.js"
@@ -14,6 +15,10 @@ export const ask = <A>(operation: string, asked: Effect.Effect<A, unknown>): Eff
 /** A whole number that is not negative. */
 export const whole = (value: number): number =>
   value >= 1 ? Math.min(Math.floor(value), Number.MAX_SAFE_INTEGER) : 0
+
+/** A time span as drivers take it: a whole number of milliseconds that a database can hold. */
+export const milliseconds = (duration: Duration.DurationInput): number =>
+  whole(Math.ceil(Duration.toMillis(duration)))
 
 export const optionalText = (text: string | undefined): string | undefined =>
   text === undefined ? undefined : wellFormed(text)

@@ -1,5 +1,6 @@
 /** Tasks in the memory of the process. Each operation is one synchronous step, and that is what makes it atomic. */
 import * as Arr from "effect/Array"
+import type * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -42,18 +43,21 @@ const sorted = (
 const isLeft = (row: TaskRow): boolean =>
   row.status === "pending" || row.status === "running" || (isSettled(row.status) && row.isDelivered === 0)
 
-/** A driver whose tasks go with it. */
-export const make = (): Encoded => {
+/** A driver whose tasks go with it. `clock` is the clock of the store. */
+export const make = (clock: Clock.Clock): Encoded => {
   /** In the order of creation: a task that changes keeps its place. */
   const tasks = new Map<string, TaskRow>()
-  /** Until when each owner lives. Those that are over stay: clocks may differ, and there is one for each process. */
+  /** When each settled task was stored as settled. */
+  const settledAt = new Map<string, number>()
+  /** When the lease of each owner ends. */
   const leases = new Map<string, number>()
-  const lives = (owner: string, now: number): boolean => (leases.get(owner) ?? 0) > now
+  const now = (): number => clock.unsafeCurrentTimeMillis()
   return {
     create: row =>
       Effect.suspend(() => {
         if (tasks.has(row.id)) return new TaskExists({ message: `There is a task "${row.id}" already.` })
         tasks.set(row.id, row)
+        if (isSettled(row.status) && row.completedAt !== null) settledAt.set(row.id, row.completedAt)
         return Effect.void
       }),
     update: (id, expected, change) =>
@@ -61,6 +65,7 @@ export const make = (): Encoded => {
         const row = tasks.get(id)
         if (row === undefined || !isExpected(row, expected)) return false
         tasks.set(id, { ...row, ...change })
+        if (change.status !== undefined && isSettled(change.status)) settledAt.set(id, now())
         return true
       }),
     get: id => Effect.sync(() => Option.fromNullable(tasks.get(id))),
@@ -79,30 +84,40 @@ export const make = (): Encoded => {
           return row === undefined ? [] : { id, status: row.status, owner: row.owner }
         })
       ),
-    deleteSettled: (statuses, before) =>
+    owned: owner =>
+      Effect.sync(() =>
+        Array.from(tasks.values()).flatMap(row =>
+          row.owner === owner && isLeft(row) ? [{ id: row.id, status: row.status, owner }] : []
+        )
+      ),
+    deleteSettled: (statuses, age) =>
       Effect.sync(() => {
         let count = 0
-        for (const { completedAt, id, isDelivered, status } of tasks.values()) {
+        const latest = now() - age
+        for (const { id, isDelivered, status } of tasks.values()) {
+          const time = settledAt.get(id)
           if (!statuses.includes(status) || !isSettled(status)) continue
-          if (isDelivered === 0 || completedAt === null || completedAt >= before) continue
+          if (isDelivered === 0 || time === undefined || time > latest) continue
           tasks.delete(id)
+          settledAt.delete(id)
           count++
         }
         return count
       }),
-    renewLease: (owner, until) =>
+    renewLease: (owner, milliseconds) =>
       Effect.sync(() => {
-        leases.set(owner, until)
+        leases.set(owner, now() + milliseconds)
       }),
     dropLease: owner =>
       Effect.sync(() => {
         leases.delete(owner)
       }),
-    inherit: (heir, now) =>
+    inherit: heir =>
       Effect.sync(() => {
         const inherited: Array<TaskRow> = []
+        const time = now()
         for (const row of tasks.values()) {
-          if (row.owner === null || !isLeft(row) || lives(row.owner, now)) continue
+          if (row.owner === null || !isLeft(row) || (leases.get(row.owner) ?? 0) > time) continue
           const mine = { ...row, owner: heir }
           tasks.set(row.id, mine)
           inherited.push(mine)

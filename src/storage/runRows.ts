@@ -17,6 +17,14 @@ export interface RunRow {
   readonly createdAt: number
   /** When it was saved last. */
   readonly updatedAt: number
+  /** The owners whose leases on the run have not ended, in any order. */
+  readonly holders: ReadonlyArray<string>
+}
+
+/** The right to go on with something of a run, for so many milliseconds from now. @since 0.1.0 @category drivers */
+export interface LeaseRow {
+  readonly owner: string
+  readonly milliseconds: number
 }
 
 /** What of a run is given to be saved. @since 0.1.0 @category drivers */
@@ -37,6 +45,9 @@ export interface RunQuery {
  * Each operation is atomic: it is done whole or not at all, also when it is interrupted, and no other sees half of it. Strings
  * are compared and kept exactly. They are well-formed. Numbers are safe integers, not negative.
  *
+ * Leases are measured by one clock, the store's: that of the database where there is one. The clocks of the processes that call
+ * the driver may differ from it, and from each other. A run may have leases of several owners.
+ *
  * @since 0.1.0
  * @category drivers
  */
@@ -46,14 +57,18 @@ export interface Encoded {
    * is none of this id. With one: replaces everything but `createdAt` and the place in the list, if the run that is there
    * has this revision; `now` becomes `updatedAt`, and the revision is one more. The run as it is then; none, and nothing is
    * changed, otherwise.
+   *
+   * With a lease, its owner has one on the run from then on, which replaces the owner's last one; leases of others stay until
+   * they end.
    */
   readonly save: (
     run: NewRunRow,
     expectedRevision: number | undefined,
-    now: number
+    now: number,
+    lease: LeaseRow | undefined
   ) => Effect.Effect<Option.Option<RunRow>, unknown>
   readonly get: (runId: string) => Effect.Effect<Option.Option<RunRow>, unknown>
-  /** Deletes the run, if it has this revision when one is expected. Whether it did. */
+  /** Deletes the run and its leases, if it has this revision when one is expected. Whether it did. */
   readonly delete: (runId: string, expectedRevision: number | undefined) => Effect.Effect<boolean, unknown>
   /**
    * A page, and how many runs match in all. In the order in which they were saved first, whatever their times say; one that

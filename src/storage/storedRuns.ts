@@ -13,7 +13,8 @@ const readRow = Schema.decodeUnknownEither(
     snapshot: ValueText,
     revision: Schema.Int.pipe(Schema.positive()),
     createdAt: Time,
-    updatedAt: Time
+    updatedAt: Time,
+    holders: Schema.Array(Schema.String)
   })
 )
 

@@ -101,6 +101,9 @@ export type TaskPlace = Pick<TaskRow, "id" | "status" | "owner">
  * Each operation is atomic: it is done whole or not at all, also when it is interrupted, and no other sees half of it. Strings
  * are compared and kept exactly. They are well-formed. Numbers are safe integers, not negative.
  *
+ * Leases and ages are measured by one clock, the store's: that of the database where there is one. The clocks of the processes
+ * that call the driver may differ from it, and from each other.
+ *
  * @since 0.1.0
  * @category drivers
  */
@@ -120,21 +123,22 @@ export interface Encoded {
   ) => Effect.Effect<{ readonly rows: ReadonlyArray<TaskRow>; readonly total: number }, unknown>
   /** Where these tasks stand; nothing of those that are not there. Any order. The list may be empty, or long. */
   readonly places: (ids: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<TaskPlace>, unknown>
+  /** The tasks of this owner that are pending, running, or settled and not delivered. Any order. The list may be long. */
+  readonly owned: (owner: string) => Effect.Effect<ReadonlyArray<TaskPlace>, unknown>
   /**
-   * Deletes tasks of these statuses that settled before this time and are delivered. How many.
+   * Deletes tasks of these statuses that are delivered and settled at least `age` milliseconds ago. How many. A task settles
+   * when `update` gives it a settled status, by the clock of the store: `completedAt`, which is a process's, does not matter. A
+   * task that is created as a settled one has settled at its `completedAt`, or never.
    */
-  readonly deleteSettled: (
-    statuses: ReadonlyArray<TaskStatus>,
-    before: number
-  ) => Effect.Effect<number, unknown>
-  /** Says that an owner lives, until then. */
-  readonly renewLease: (owner: string, until: number) => Effect.Effect<void, unknown>
-  /** The owner is no more. */
+  readonly deleteSettled: (statuses: ReadonlyArray<TaskStatus>, age: number) => Effect.Effect<number, unknown>
+  /** The owner has a lease that ends so many milliseconds from now. It replaces the one that the owner had. */
+  readonly renewLease: (owner: string, milliseconds: number) => Effect.Effect<void, unknown>
+  /** The owner has no lease. */
   readonly dropLease: (owner: string) => Effect.Effect<void, unknown>
   /**
    * Gives `heir` every task that is pending, running, or settled and not delivered, and whose owner has no lease, or one that
-   * ends at or before `now`. The rows as they are then, in the order of creation. Of two that call it at the same time each
-   * gets other tasks. Tasks without an owner are nobody's to inherit.
+   * has ended. The rows as they are then, in the order of creation. Of two that call it at the same time each gets other
+   * tasks. Tasks without an owner are not inherited.
    */
-  readonly inherit: (heir: string, now: number) => Effect.Effect<ReadonlyArray<TaskRow>, unknown>
+  readonly inherit: (heir: string) => Effect.Effect<ReadonlyArray<TaskRow>, unknown>
 }

@@ -19,7 +19,7 @@ import type { WorkflowControl } from "./control.js"
 import type { Graph } from "./definition.js"
 import type { Begun } from "./executing.js"
 import { findStep } from "./graph.js"
-import { type Contents, claimOf, Keeper, snapshotOf } from "./keeper.js"
+import { type Contents, Keeper, saveRunning } from "./keeper.js"
 import {
   type AnyRunOptions,
   checkRunOptions,
@@ -34,7 +34,7 @@ import {
   storedRunId
 } from "./RunOptions.js"
 import { WorkflowRun } from "./run.js"
-import { inMemory, type Kept, type Shelf, stored } from "./shelf.js"
+import { inMemory, isClaimed, type Kept, type Shelf, stored } from "./shelf.js"
 import { around, type Snapshot, type StepState, suspendedSteps } from "./state.js"
 import { wrongInput } from "./wrong.js"
 
@@ -147,9 +147,7 @@ const started = Effect.fnUntraced(function* <R>(
     if (Option.isSome(yield* shelf.get(runId))) return yield* taken(runId)
     return yield* ready(graph, runId, contents, options, control, { shelf, owner, revision: undefined })
   }
-  const now = yield* Clock.currentTimeMillis
-  const claim = claimOf(shelf, owner, now)
-  const revision = yield* shelf.save(runId, snapshotOf(contents, "running", claim), undefined)
+  const revision = yield* saveRunning(shelf, runId, owner, contents, undefined)
   if (Option.isNone(revision)) return yield* taken(runId)
   return yield* ready(graph, runId, contents, options, control, { shelf, owner, revision: revision.value })
 })
@@ -172,14 +170,11 @@ const busy = (graph: Graph<unknown>, runId: string): WorkflowRunBusy =>
     message: `Run "${runId}" goes on already, here or in another process. Try again when it has ended or its process has died.`
   })
 
-const isClaimed = ({ snapshot }: Kept, now: number): boolean =>
-  snapshot.claim !== undefined && snapshot.claim.until > now
-
 /** The run as it is kept, when nobody goes on with it. */
 const unclaimed = Effect.fnUntraced(function* (graph: Graph<unknown>, shelf: Shelf, runId: string) {
   const found = yield* shelf.get(runId)
   if (Option.isNone(found)) return yield* notFound(graph, runId)
-  if (isClaimed(found.value, yield* Clock.currentTimeMillis)) return yield* busy(graph, runId)
+  if (isClaimed(found.value)) return yield* busy(graph, runId)
   return found.value
 })
 
@@ -194,9 +189,7 @@ const takeOver = Effect.fnUntraced(function* <R>(
 ) {
   const { runId } = kept
   const owner = (yield* IdGenerator).next("owner")
-  const now = yield* Clock.currentTimeMillis
-  const claim = claimOf(shelf, owner, now)
-  const revision = yield* shelf.save(runId, snapshotOf(contents, "running", claim), kept.revision)
+  const revision = yield* saveRunning(shelf, runId, owner, contents, kept.revision)
   if (Option.isNone(revision)) return yield* busy(graph, runId)
   return yield* ready(graph, runId, contents, options, control, { shelf, owner, revision: revision.value })
 })

@@ -1,33 +1,34 @@
 /** Keeps one run on its shelf while it goes on: what has been done is stored before it is told, and nobody else goes on with it. */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { type StorageError, WorkflowRunLost } from "../protocol/Errors.js"
 import type { Shelf } from "./shelf.js"
 import type { Snapshot } from "./state.js"
 
-/** How long nobody else may go on with a run that is not heard of. */
-const claimMs = 15_000
+/** A lease that was not renewed for so long has ended: others may go on with the run. */
+const leaseMs = 15_000
 
 /** What a run is, but for its claim and status. */
 export type Contents = Omit<Snapshot, "version" | "status" | "claim">
 
-/** The claim of whoever goes on with a run now. In memory it ends with the run: nobody else can be there. */
-export const claimOf = (
-  { isDurable }: Shelf,
-  owner: string,
-  now: number
-): NonNullable<Snapshot["claim"]> => ({
-  owner,
-  until: isDurable ? now + claimMs : Number.POSITIVE_INFINITY
+const snapshotOf = (contents: Contents, status: Snapshot["status"]): Snapshot => ({
+  version: 1,
+  status,
+  ...contents
 })
 
-/** What is saved of a run. */
-export const snapshotOf = (
+/** Saves a run that this owner goes on with, and renews the owner's lease on it. The new revision, as `Shelf.save` gives it. */
+export const saveRunning = (
+  shelf: Shelf,
+  runId: string,
+  owner: string,
   contents: Contents,
-  status: Snapshot["status"],
-  claim: Snapshot["claim"]
-): Snapshot => ({ version: 1, status, ...contents, ...(claim === undefined ? {} : { claim }) })
+  expected: number | undefined
+): ReturnType<Shelf["save"]> =>
+  shelf.save(runId, { ...snapshotOf(contents, "running"), claim: { owner } }, expected, {
+    owner,
+    duration: leaseMs
+  })
 
 /** One run, kept by the one who goes on with it. */
 export class Keeper {
@@ -92,7 +93,7 @@ export class Keeper {
   /** Says again and again that it goes on. Ends only when it cannot. */
   get heartbeat(): Effect.Effect<never, StorageError | WorkflowRunLost> {
     if (!this.shelf.isDurable) return Effect.never
-    return Effect.forever(Effect.zipRight(Effect.sleep(claimMs / 3), this.done))
+    return Effect.forever(Effect.zipRight(Effect.sleep(leaseMs / 3), this.done))
   }
 
   /** A write that was begun is waited for: it says which revision the run has. */
@@ -104,11 +105,15 @@ export class Keeper {
     as: "running" | "suspended" | "released"
   ): Effect.Effect<void, StorageError | WorkflowRunLost> {
     return Effect.gen(this, function* () {
-      const now = yield* Clock.currentTimeMillis
       const covered = this.asked
-      const claim = as === "running" ? claimOf(this.shelf, this.owner, now) : undefined
-      const snapshot = snapshotOf(this.contents(), as === "suspended" ? as : "running", claim)
-      const revision = yield* this.shelf.save(this.runId, snapshot, this.revision)
+      const contents = this.contents()
+      const revision = yield* as === "running"
+        ? saveRunning(this.shelf, this.runId, this.owner, contents, this.revision)
+        : this.shelf.save(
+            this.runId,
+            snapshotOf(contents, as === "suspended" ? as : "running"),
+            this.revision
+          )
       if (Option.isNone(revision)) {
         this.isLost = true
         return yield* new WorkflowRunLost({

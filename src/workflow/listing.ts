@@ -1,11 +1,10 @@
 /** Runs of a workflow that have not ended. */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { type StorageError, WorkflowRunBusy } from "../protocol/Errors.js"
 import { shelfOf } from "./beginning.js"
 import type { AnyWorkflow } from "./Draft.js"
-import type { Kept } from "./shelf.js"
+import { isClaimed, type Kept } from "./shelf.js"
 import { type SuspendedStep, suspendedSteps } from "./state.js"
 
 /** A run that has not ended. @since 0.1.0 @category models */
@@ -30,9 +29,9 @@ export interface ListOptions {
   readonly perPage?: number
 }
 
-const statusOf = ({ snapshot }: Kept, now: number): UnfinishedRun["status"] => {
-  if (snapshot.claim !== undefined && snapshot.claim.until > now) return "running"
-  return snapshot.status === "suspended" ? "suspended" : "interrupted"
+const statusOf = (kept: Kept): UnfinishedRun["status"] => {
+  if (isClaimed(kept)) return "running"
+  return kept.snapshot.status === "suspended" ? "suspended" : "interrupted"
 }
 
 /**
@@ -48,12 +47,11 @@ export const list = (
 ): Effect.Effect<UnfinishedRunPage, StorageError> =>
   Effect.gen(function* () {
     const shelf = yield* shelfOf(workflow.body.graph)
-    const now = yield* Clock.currentTimeMillis
     const { runs, total } = yield* shelf.list(page, perPage)
     return {
       runs: runs.map(kept => ({
         runId: kept.runId,
-        status: statusOf(kept, now),
+        status: statusOf(kept),
         suspended: suspendedSteps(new Map(Object.entries(kept.snapshot.steps)))
       })),
       total
@@ -76,8 +74,7 @@ export const remove = (
     const shelf = yield* shelfOf(graph)
     const found = yield* shelf.get(runId)
     if (Option.isNone(found)) return false
-    const now = yield* Clock.currentTimeMillis
-    if (statusOf(found.value, now) === "running") {
+    if (isClaimed(found.value)) {
       return yield* new WorkflowRunBusy({
         workflowId: graph.id,
         runId,

@@ -4,7 +4,7 @@ import * as Option from "effect/Option"
 import type { StorageError } from "../protocol/Errors.js"
 import { lazily } from "../protocol/lazily.js"
 import type { JsonValue } from "../protocol/safeJson.js"
-import type { RunStore } from "../storage/RunStore.js"
+import type { Lease, RunStore } from "../storage/RunStore.js"
 import type { Snapshot } from "./state.js"
 
 /** A run that is kept. */
@@ -12,8 +12,13 @@ export interface Kept {
   readonly runId: string
   readonly snapshot: Snapshot
   readonly revision: number
-  readonly updatedAt: Date
+  /** The owners whose leases on it have not ended. */
+  readonly holders: ReadonlyArray<string>
 }
+
+/** Whether a run goes on, here or in another process: its claim ends with the lease of its owner. */
+export const isClaimed = ({ holders, snapshot }: Kept): boolean =>
+  snapshot.claim !== undefined && holders.includes(snapshot.claim.owner)
 
 /** The runs of one workflow. */
 export interface Shelf {
@@ -23,7 +28,8 @@ export interface Shelf {
   readonly save: (
     runId: string,
     snapshot: Snapshot,
-    expected: number | undefined
+    expected: number | undefined,
+    lease?: Lease
   ) => Effect.Effect<Option.Option<number>, StorageError>
   readonly get: (runId: string) => Effect.Effect<Option.Option<Kept>, StorageError>
   readonly remove: (runId: string, expected: number | undefined) => Effect.Effect<boolean, StorageError>
@@ -45,9 +51,9 @@ const json = (snapshot: Snapshot): JsonValue => snapshot as unknown as JsonValue
 /** In a store. */
 export const stored = (store: RunStore["Type"], workflowId: string): Shelf => ({
   isDurable: true,
-  save: (runId, snapshot, expected) =>
+  save: (runId, snapshot, expected, lease) =>
     Effect.map(
-      store.save({ runId, agentId: ownerOf(workflowId), snapshot: json(snapshot) }, expected),
+      store.save({ runId, agentId: ownerOf(workflowId), snapshot: json(snapshot) }, expected, lease),
       Option.map(({ revision }) => revision)
     ),
   get: Effect.fnUntraced(function* (runId) {
@@ -65,16 +71,16 @@ export const stored = (store: RunStore["Type"], workflowId: string): Shelf => ({
   })
 })
 
-/** In memory: runs that wait, as long as the workflow is there. */
+/** In memory: runs that wait, as long as the workflow is there. A lease ends with its run: no other process can be there. */
 export const inMemory = (): Shelf => {
   const kept = new Map<string, Kept>()
   return {
     isDurable: false,
-    save: (runId, snapshot, expected) =>
+    save: (runId, snapshot, expected, lease) =>
       Effect.sync(() => {
         if (kept.get(runId)?.revision !== expected) return Option.none()
         const revision = (expected ?? 0) + 1
-        kept.set(runId, { runId, snapshot, revision, updatedAt: new Date(0) })
+        kept.set(runId, { runId, snapshot, revision, holders: lease === undefined ? [] : [lease.owner] })
         return Option.some(revision)
       }),
     get: runId => Effect.sync(() => Option.fromNullable(kept.get(runId))),

@@ -57,8 +57,8 @@ export interface Snapshot {
   readonly branches: { readonly [place: string]: ReadonlyArray<string> }
   /** Steps whose repetition is over. */
   readonly repeated: ReadonlyArray<string>
-  /** Who goes on with it, and until when nobody else may. */
-  readonly claim?: { readonly owner: string; readonly until: number } | undefined
+  /** Who goes on with it, as long as this owner has a lease on the run. */
+  readonly claim?: { readonly owner: string } | undefined
 }
 
 /** Whether an id belongs to a step below another one. */

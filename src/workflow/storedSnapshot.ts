@@ -31,19 +31,19 @@ const read = Schema.decodeUnknown(
     steps: Schema.Record({ key: Schema.String, value: StepState }),
     branches: Schema.Record({ key: Schema.String, value: Schema.Array(Schema.String) }),
     repeated: Schema.Array(Schema.String),
-    claim: optional(Schema.Struct({ owner: Schema.String, until: Schema.Finite }))
+    claim: optional(Schema.Struct({ owner: Schema.String }))
   })
 )
 
 /** The run of a workflow that a store gave. */
 export const readSnapshot = ({
+  holders,
   revision,
   runId,
-  snapshot,
-  updatedAt
+  snapshot
 }: StoredRun): Effect.Effect<Kept, StorageError> =>
   Effect.mapBoth(read(snapshot), {
-    onSuccess: readable => ({ runId, snapshot: readable, revision, updatedAt }),
+    onSuccess: readable => ({ runId, snapshot: readable, revision, holders }),
     onFailure: cause =>
       new StorageError({
         operation: "RunStore.get",

@@ -86,15 +86,16 @@ export const suspended = <R>(
   })
 
 /** The run of an agent as a process leaves it that has died while it carried out a decision about a call. */
-export const claimed = (agentId: string, toolCallId: string, until: number) =>
+export const claimed = (agentId: string, toolCallId: string, milliseconds: number) =>
   Effect.gen(function* () {
     const store = yield* RunStore.RunStore
     const [run] = (yield* store.list({ agentId })).runs
     if (run === undefined) throw new Error(`No run of ${agentId} waits.`)
     const snapshot = run.snapshot as { readonly calls: ReadonlyArray<{ readonly toolCallId: string }> }
     const calls = snapshot.calls.map(call =>
-      call.toolCallId === toolCallId ? { ...call, claim: { owner: "dead", until } } : call
+      call.toolCallId === toolCallId ? { ...call, claim: { owner: "dead" } } : call
     )
-    const { createdAt: _, revision, updatedAt: __, ...stored } = run
-    yield* store.save({ ...stored, snapshot: { ...snapshot, calls } }, revision)
+    const { createdAt: _, revision, updatedAt: __, holders: ___, ...stored } = run
+    const lease = { owner: "dead", duration: milliseconds }
+    yield* store.save({ ...stored, snapshot: { ...snapshot, calls } }, revision, lease)
   })

@@ -2,18 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Agent, Errors, RunStore, ThreadStore, Tool } from "eddy"
 import { ScriptedModel } from "eddy/testing"
-import {
-  Clock,
-  Context,
-  Effect,
-  Exit,
-  Fiber,
-  FastCheck as fc,
-  Layer,
-  Option,
-  Stream,
-  TestClock
-} from "effect"
+import { Context, Effect, Exit, Fiber, FastCheck as fc, Layer, Option, Stream, TestClock } from "effect"
 import { conversationFaults } from "../support/conversationFaults.js"
 import {
   asking,
@@ -171,7 +160,7 @@ describe("a store of runs", () => {
     }).pipe(
       Effect.provide(
         changedRuns(store => ({
-          save: (saved, revision) => Effect.zipRight(Effect.sleep("3 seconds"), store.save(saved, revision))
+          save: (...given) => Effect.zipRight(Effect.sleep("3 seconds"), store.save(...given))
         }))
       )
     )
@@ -192,12 +181,12 @@ describe("a store of runs", () => {
 const claimedByTheDead = Effect.gen(function* () {
   const runs = yield* RunStore.RunStore
   const { agentId, revision, runId, snapshot } = Option.getOrThrow(yield* runs.get("r1"))
-  const now = yield* Clock.currentTimeMillis
   const { calls, ...rest } = snapshot as { readonly calls: ReadonlyArray<{ readonly toolCallId: string }> }
-  const claimed = calls.map(call =>
-    call.toolCallId === "c1" ? { ...call, claim: { owner: "dead", until: now + 60_000 } } : call
-  )
-  yield* runs.save({ runId, agentId, snapshot: { ...rest, calls: claimed } }, revision)
+  const claimed = calls.map(call => (call.toolCallId === "c1" ? { ...call, claim: { owner: "dead" } } : call))
+  yield* runs.save({ runId, agentId, snapshot: { ...rest, calls: claimed } }, revision, {
+    owner: "dead",
+    duration: "1 minute"
+  })
 })
 
 describe("whoever carries out a decision", () => {
@@ -213,6 +202,56 @@ describe("whoever carries out a decision", () => {
       yield* TestClock.adjust("61 seconds")
       yield* told(Agent.approveToolCall(agent, run("c1")), ["c1", "c2"])
       expect(executed).toEqual([1])
+    }).pipe(Effect.provide(stores))
+  )
+
+  it.effect("and has lost its claim changes neither the run nor its thread", () =>
+    Effect.gen(function* () {
+      const opened = yield* Effect.makeLatch()
+      let isFrozen = false
+      let executed = 0
+      const slow = Tool.make("slow", {
+        requireApproval: true,
+        execute: () =>
+          Effect.suspend(() => {
+            const first = ++executed === 1
+            return first ? Effect.as(opened.await, "of the first") : Effect.succeed("of the second")
+          })
+      })
+      const model = ScriptedModel.make([
+        calling(toolCall("c1", "slow", {}), toolCall("c2", "slow", {})),
+        reply("Done.")
+      ])
+      const agent = Agent.make({ id: "a", model, tools: [slow] })
+      yield* suspended(agent, { memory })
+      const { runs, threads } = yield* Effect.all({
+        runs: RunStore.RunStore,
+        threads: ThreadStore.ThreadStore
+      })
+      // A process that is frozen renews nothing.
+      const frozen: Service = {
+        ...runs,
+        save: (...given) => (isFrozen ? Effect.never : runs.save(...given))
+      }
+      const leg = yield* Effect.fork(
+        Effect.exit(read(Agent.approveToolCall(agent, run("c1")))).pipe(
+          Effect.provideService(RunStore.RunStore, frozen)
+        )
+      )
+      yield* settle
+      isFrozen = true
+      yield* TestClock.adjust("2 minutes")
+      yield* settle
+      yield* chunksOf(Agent.approveToolCall(agent, run("c1")))
+      const before = yield* Effect.all([runs.get("r1"), threads.messages("t1")])
+      isFrozen = false
+      yield* opened.open
+      yield* settle
+      const exit = yield* Fiber.join(leg)
+      expect(executed).toBe(2)
+      expect(JSON.stringify(exit)).toContain("was not renewed for 60000 ms")
+      expect(yield* Effect.all([runs.get("r1"), threads.messages("t1")])).toEqual(before)
+      expect(JSON.stringify(before)).toContain("of the second")
     }).pipe(Effect.provide(stores))
   )
 

@@ -211,7 +211,7 @@ for (const fault of faults) {
         const process = yield* start({}, store)
         const other = yield* start({}, shared)
         yield* dispatch(process, "a", hanging(), { timeoutMs: 600_000 })
-        for (const operation of ["places", "inherit", "deleteSettled", "get"] as const) {
+        for (const operation of ["owned", "places", "inherit", "deleteSettled", "get"] as const) {
           store.faults.set(operation, fault)
         }
         yield* pass("2 minutes")
@@ -309,12 +309,13 @@ it.scoped("a store that fails at the end lets the manager end", () =>
 it.scoped("a task whose row is gone is told as cancelled: nobody waits for it for ever", () =>
   Effect.gen(function* () {
     const store = faulty(yield* stores)
-    const gone = { ...store.tasks, places: () => Effect.succeed([]), get: () => Effect.succeedNone }
+    const none = Effect.succeed([])
     let isGone = false
     const tasks: typeof store.tasks = {
       ...store.tasks,
-      places: ids => (isGone ? gone.places() : store.tasks.places(ids)),
-      get: id => (isGone ? gone.get() : store.tasks.get(id))
+      places: ids => (isGone ? none : store.tasks.places(ids)),
+      owned: owner => (isGone ? none : store.tasks.owned(owner)),
+      get: id => (isGone ? Effect.succeedNone : store.tasks.get(id))
     }
     const process = yield* start({}, { ...store, tasks })
     const { taskId } = yield* dispatch(process, "a", hanging())

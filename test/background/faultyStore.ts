@@ -42,10 +42,11 @@ export const faulty = (shared: Stores): Faulty => {
       list: options => ask("list", tasks.list(options)),
       places: ids => ask("places", tasks.places(ids)),
       delivered: id => ask("delivered", tasks.delivered(id)),
-      deleteSettled: (statuses, before) => ask("deleteSettled", tasks.deleteSettled(statuses, before)),
-      renewLease: (owner, until) => ask("renewLease", tasks.renewLease(owner, until)),
+      owned: owner => ask("owned", tasks.owned(owner)),
+      deleteSettled: (statuses, age) => ask("deleteSettled", tasks.deleteSettled(statuses, age)),
+      renewLease: (owner, duration) => ask("renewLease", tasks.renewLease(owner, duration)),
       dropLease: owner => ask("dropLease", tasks.dropLease(owner)),
-      inherit: (heir, now) => ask("inherit", tasks.inherit(heir, now))
+      inherit: heir => ask("inherit", tasks.inherit(heir))
     }
   }
 }

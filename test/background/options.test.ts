@@ -150,7 +150,7 @@ describe("settled tasks", () => {
       const process = yield* start({ cleanup: { completed: 1000, other: 1000, interval: "1 hours" } })
       yield* dispatch(process, "a", giving(1))
       yield* dispatch(process, "b", { ...giving(1), execute: ({ suspend }) => suspend("x") })
-      yield* pass(1000)
+      yield* pass(999)
       expect(yield* process.background.cleanup).toBe(0)
       yield* pass(1)
       expect(yield* process.background.cleanup).toBe(1)

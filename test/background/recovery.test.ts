@@ -1,10 +1,11 @@
 /** Tasks that outlive their process: what the next one makes of them, and that two never work against each other. */
 import { describe, expect, it } from "@effect/vitest"
 import type { Task } from "eddy"
-import { Effect, Either } from "effect"
+import { Effect, Either, Exit } from "effect"
 import { type Fault, faulty } from "./faultyStore.js"
 import {
   breathe,
+  call,
   dispatch,
   type Executor,
   executor,
@@ -395,5 +396,67 @@ describe("two processes that live", () => {
         expect(one.told).toEqual(["running a", "completed a"])
         expect(two.told).toEqual(["running a", "completed a"])
       })
+  )
+})
+
+describe("a change that was stored while its answer was lost", () => {
+  it.scoped("is taken up: tasks that were inherited run, and their outcomes reach their thread", () =>
+    Effect.gen(function* () {
+      const shared = yield* stores
+      yield* shared.threads.open({ id: "thread", resourceId: "user" })
+      const dead = yield* mortal(shared, { globalConcurrency: 1 })
+      yield* dispatch(dead.process, "a", hanging(), { maxRetries: 1, timeoutMs: 600_000 })
+      yield* dispatch(dead.process, "b", giving(1))
+      yield* dispatch(dead.process, "c", giving(1), { threadId: "thread" })
+      yield* dead.kill()
+      const store = faulty(shared)
+      const next = yield* start({}, store)
+      const { entries, note } = journal()
+      yield* next.manager.register("agent", tools(executor(({ task }) => note(task.toolCallId))))
+      store.faults.set("inherit", "loses its answer")
+      yield* pass(lease)
+      expect(yield* statuses(next)).toEqual(["completed a", "completed b", "completed c"])
+      expect(entries.toSorted()).toEqual(["a", "b", "c"])
+      expect(yield* shared.threads.messages("thread")).toHaveLength(2)
+      yield* pass("1 minute")
+      expect(entries).toHaveLength(3)
+    })
+  )
+
+  it.scoped("is given back: a dispatch that failed is never run by the process that made it", () =>
+    Effect.gen(function* () {
+      const store = faulty(yield* stores)
+      const process = yield* start({}, store)
+      const { entries, note } = journal()
+      const tool = executor(({ task }) => note(task.toolCallId))
+      yield* process.manager.register("agent", tools(tool))
+      store.faults.set("create", "loses its answer")
+      store.faults.set("update", "fails")
+      const exit = yield* Effect.exit(process.manager.dispatch(call("a"), tool))
+      expect(exit).toMatchObject(Exit.fail({ _tag: "StorageError" }))
+      yield* pass("30 seconds")
+      expect(yield* statuses(process)).toEqual(["pending a"])
+      store.faults.clear()
+      yield* pass("30 seconds")
+      expect(yield* statuses(process)).toEqual(["cancelled a"])
+      expect(entries).toEqual([])
+    })
+  )
+
+  it.scoped("is taken up: an outcome whose delivery was not stored is cleaned up in time", () =>
+    Effect.gen(function* () {
+      const shared = yield* stores
+      yield* shared.threads.open({ id: "thread", resourceId: "user" })
+      const store = faulty(shared)
+      const process = yield* start({ cleanup: { completed: "1 minute", other: "1 minute" } }, store)
+      store.faults.set("delivered", "fails")
+      const task = yield* dispatch(process, "a", giving(1), { threadId: "thread" })
+      yield* task.lost
+      yield* pass("10 seconds")
+      store.faults.clear()
+      yield* pass("3 minutes")
+      expect(yield* statuses(process)).toEqual([])
+      expect(yield* shared.threads.messages("thread")).toHaveLength(2)
+    })
   )
 })

@@ -1,18 +1,17 @@
 /**
  * A process that makes runs wait, or decides about what waits, until it is killed. Arguments: the folder of the built library, the
- * address of the database, the journal, how many milliseconds its clock is ahead (whoever comes later is, so that what the dead
- * had claimed is free), and how many runs it makes; with none it decides until nothing waits, and ends by itself.
+ * address of the database, the journal, and how many runs it makes; with none it decides until nothing waits, and ends by
+ * itself.
  *
  * The journal has a line for each thing that the test asks for afterwards: what was executed, and which outcome was told.
  */
 import { appendFileSync } from "node:fs"
 import { pathToFileURL } from "node:url"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 
-const [library, url, journal, ahead, count] = process.argv.slice(2)
+const [library, url, journal, count] = process.argv.slice(2)
 const { Agent, LibSqlStore, Tool } = await import(pathToFileURL(`${library}/index.js`).href)
 const { ScriptedModel } = await import(pathToFileURL(`${library}/testing.js`).href)
 
@@ -79,11 +78,5 @@ const decide = Effect.gen(function* () {
   }
 })
 
-const live = Clock.make()
-const shifted = Object.assign(Object.create(live), {
-  currentTimeMillis: Effect.map(live.currentTimeMillis, now => now + Number(ahead)),
-  unsafeCurrentTimeMillis: () => live.unsafeCurrentTimeMillis() + Number(ahead)
-})
-
-const work = Effect.withClock(Number(count) > 0 ? make : decide, shifted)
+const work = Number(count) > 0 ? make : decide
 await Effect.runPromise(Effect.scoped(Effect.provide(work, LibSqlStore.layer({ url }))))

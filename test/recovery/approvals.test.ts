@@ -12,6 +12,7 @@ import { fileURLToPath } from "node:url"
 import { LibSqlStore, RunStore, ThreadStore } from "eddy"
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { endLeases } from "./leases.js"
 import { build } from "./library.js"
 
 const worker = fileURLToPath(new URL("approvalWorker.mjs", import.meta.url))
@@ -32,9 +33,6 @@ afterAll(async () => {
 const runs = 7
 const callsOfRun = ["a", "b", "c"]
 
-/** Longer than a claim holds. */
-const step = 61_000
-
 interface Line {
   readonly word: string
   readonly id: string
@@ -46,8 +44,8 @@ describe("processes that are killed while they decide", () => {
     const url = `file:${join(folder, "runs.db")}`
     const journal = join(folder, "journal.log")
     await writeFile(journal, "")
-    const start = (place: number, count: number): ChildProcess =>
-      spawn(process.execPath, [worker, library.folder, url, journal, String(place * step), String(count)], {
+    const start = (count: number): ChildProcess =>
+      spawn(process.execPath, [worker, library.folder, url, journal, String(count)], {
         stdio: ["ignore", "pipe", "inherit"]
       })
     const linesOf = async (): Promise<ReadonlyArray<Line>> =>
@@ -55,7 +53,7 @@ describe("processes that are killed while they decide", () => {
         const [word = "", id = "", by = ""] = line.split(" ")
         return word === "" ? [] : [{ word, id, by }]
       })
-    const first = start(0, runs)
+    const first = start(runs)
     expect(await once(first, "exit")).toEqual([0, null])
 
     const kills = 4
@@ -65,7 +63,8 @@ describe("processes that are killed while they decide", () => {
       lines.filter(({ id, word }) => word === "executed" && id === call).length
     let killed = 0
     for (let place = 1; place <= kills; place++) {
-      const child = start(place, 0)
+      await endLeases({ store: "libsql", url })
+      const child = start(0)
       const ended = once(child, "exit")
       // At any moment of its work, and not of a clock.
       await hasTold(child, 1 + Math.floor(Math.random() * 8))
@@ -84,7 +83,8 @@ describe("processes that are killed while they decide", () => {
     expect(killed).toBeGreaterThan(1)
     // Two that live at the same time share what is left: no call is executed by both.
     const before = (await linesOf()).length
-    const both = [start(kills + 1, 0), start(kills + 1, 0)].map(child => once(child, "exit"))
+    await endLeases({ store: "libsql", url })
+    const both = [start(0), start(0)].map(child => once(child, "exit"))
     expect(await Promise.all(both)).toEqual([
       [0, null],
       [0, null]

@@ -1,5 +1,5 @@
 /** Drivers of runs that are wrong in one way each: what the conformance cases are there to find. */
-import { Effect, Option } from "effect"
+import { Clock, Effect, Option } from "effect"
 import * as memoryRuns from "../../src/storage/memoryRuns.js"
 import type { Encoded, RunQuery, RunRow } from "../../src/storage/runRows.js"
 
@@ -22,57 +22,63 @@ const listed =
 const changedSnapshots =
   (change: (snapshot: string) => string): Mutation =>
   driver => ({
-    save: (run, expected, now) => driver.save({ ...run, snapshot: change(run.snapshot) }, expected, now)
+    save: (run, expected, now, lease) =>
+      driver.save({ ...run, snapshot: change(run.snapshot) }, expected, now, lease)
   })
 
 const mutations: Readonly<Record<string, Mutation>> = {
   "saves whatever is there": driver => ({
-    save: (run, _, now) =>
-      Effect.flatMap(revisionOf(driver, run.runId), revision => driver.save(run, revision, now))
+    save: (run, _, now, lease) =>
+      Effect.flatMap(revisionOf(driver, run.runId), revision => driver.save(run, revision, now, lease))
   }),
   "looks before it saves": driver => ({
-    save: (run, expected, now) =>
+    save: (run, expected, now, lease) =>
       Effect.gen(function* () {
         const revision = yield* revisionOf(driver, run.runId)
         if (revision !== expected) return Option.none()
         yield* Effect.yieldNow()
-        return yield* driver.save(run, yield* revisionOf(driver, run.runId), now)
+        return yield* driver.save(run, yield* revisionOf(driver, run.runId), now, lease)
       })
   }),
   "deletes before it saves": driver => ({
-    save: (run, expected, now) =>
+    save: (run, expected, now, lease) =>
       Effect.gen(function* () {
         const row = Option.getOrUndefined(yield* driver.get(run.runId))
         if (row?.revision !== expected) return Option.none()
         if (row !== undefined) yield* driver.delete(run.runId, undefined)
-        return yield* driver.save(run, undefined, now)
+        return yield* driver.save(run, undefined, now, lease)
       })
   }),
   "takes a revision that is not there for none": driver => ({
-    save: (run, expected, now) =>
+    save: (run, expected, now, lease) =>
       Effect.flatMap(revisionOf(driver, run.runId), revision =>
-        driver.save(run, revision === undefined ? undefined : expected, now)
+        driver.save(run, revision === undefined ? undefined : expected, now, lease)
       )
   }),
   "does not count revisions": driver => ({
-    save: (run, expected, now) =>
+    save: (run, expected, now, lease) =>
       Effect.map(
-        driver.save(run, expected, now),
+        driver.save(run, expected, now, lease),
         Option.map(row => ({ ...row, revision: 1 }))
       )
   }),
   "keeps the time of the last change": driver => ({
-    save: (run, expected, now) =>
+    save: (run, expected, now, lease) =>
       Effect.gen(function* () {
         const row = Option.getOrUndefined(yield* driver.get(run.runId))
-        return yield* driver.save(run, expected, row?.updatedAt ?? now)
+        return yield* driver.save(run, expected, row?.updatedAt ?? now, lease)
       })
   }),
   "keeps the thread of a run that is saved again": driver => ({
-    save: (run, expected, now) =>
+    save: (run, expected, now, lease) =>
       Effect.gen(function* () {
         const row = Option.getOrUndefined(yield* driver.get(run.runId))
-        return yield* driver.save({ ...run, threadId: run.threadId ?? row?.threadId ?? null }, expected, now)
+        return yield* driver.save(
+          { ...run, threadId: run.threadId ?? row?.threadId ?? null },
+          expected,
+          now,
+          lease
+        )
       })
   }),
   "parses snapshots and drops NUL": changedSnapshots(text => text.replaceAll("\\u0000", "")),
@@ -107,6 +113,50 @@ const mutations: Readonly<Record<string, Mutation>> = {
   "lists runs of any resource": driver => ({
     list: query => driver.list({ ...query, resourceId: undefined })
   }),
+  "forgets leases": driver => ({
+    save: (run, expected, now) => driver.save(run, expected, now, undefined)
+  }),
+  "keeps one lease of each run": driver => ({
+    get: runId =>
+      Effect.map(
+        driver.get(runId),
+        Option.map(row => ({ ...row, holders: row.holders.slice(0, 1) }))
+      )
+  }),
+  "takes each lease for over": driver => ({
+    save: (run, expected, now, lease) =>
+      driver.save(run, expected, now, lease && { ...lease, milliseconds: 0 })
+  }),
+  "takes each lease for good": driver => ({
+    save: (run, expected, now, lease) =>
+      driver.save(run, expected, now, lease && { ...lease, milliseconds: 3_600_000 })
+  }),
+  "judges leases by the clock of the caller": driver => {
+    const ends = new Map<string, number>()
+    const judged = (row: RunRow): Effect.Effect<RunRow> =>
+      Effect.map(Clock.currentTimeMillis, now => ({
+        ...row,
+        holders: row.holders.filter(owner => (ends.get(owner) ?? 0) > now)
+      }))
+    return {
+      save: (run, expected, now, lease) =>
+        Effect.gen(function* () {
+          const time = yield* Clock.currentTimeMillis
+          if (lease !== undefined) ends.set(lease.owner, time + lease.milliseconds)
+          const good = lease && { ...lease, milliseconds: 3_600_000 }
+          const saved = yield* driver.save(run, expected, now, good)
+          return Option.isNone(saved) ? saved : Option.some(yield* judged(saved.value))
+        }),
+      get: runId =>
+        Effect.flatMap(driver.get(runId), found =>
+          Option.isNone(found) ? Effect.succeed(found) : Effect.asSome(judged(found.value))
+        ),
+      list: query =>
+        Effect.flatMap(driver.list(query), ({ rows, total }) =>
+          Effect.map(Effect.forEach(rows, judged), rows => ({ rows, total }))
+        )
+    }
+  },
   "compares ids without spaces at the end": driver => ({
     get: runId =>
       Effect.flatMap(driver.get(runId.trimEnd()), found =>
@@ -121,7 +171,7 @@ export const brokenRunDrivers: ReadonlyArray<readonly [wrong: string, make: () =
 ).map(([wrong, mutate]) => [
   wrong,
   () => {
-    const driver = memoryRuns.make()
+    const driver = memoryRuns.make(Clock.make())
     return { ...driver, ...mutate(driver) }
   }
 ])

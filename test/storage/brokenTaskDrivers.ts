@@ -1,5 +1,5 @@
 /** Drivers of tasks that are wrong in one way each: what the conformance cases are there to find. */
-import { Effect, Option } from "effect"
+import { Clock, Effect, Option } from "effect"
 import * as memoryTasks from "../../src/storage/memoryTasks.js"
 import type { Encoded, TaskQuery, TaskRow } from "../../src/storage/taskRows.js"
 
@@ -145,32 +145,60 @@ const mutations: Readonly<Record<string, Mutation>> = {
     list: query => Effect.map(driver.list(query), ({ rows }) => ({ rows, total: rows.length }))
   }),
   "deletes what nobody was told": driver => ({
-    deleteSettled: (settled, before) =>
+    deleteSettled: (settled, age) =>
       Effect.gen(function* () {
         const { rows } = yield* driver.list({ ...everything, statuses: settled })
-        for (const { completedAt, id } of rows) {
-          if (completedAt !== null) yield* driver.update(id, { statuses }, { isDelivered: 1 })
-        }
-        return yield* driver.deleteSettled(settled, before)
+        for (const { id } of rows) yield* driver.update(id, { statuses }, { isDelivered: 1 })
+        return yield* driver.deleteSettled(settled, age)
       })
   }),
-  "deletes what settled at that time": driver => ({
-    deleteSettled: (settled, before) => driver.deleteSettled(settled, before + 1)
+  "deletes whatever the age is": driver => ({
+    deleteSettled: settled => driver.deleteSettled(settled, 0)
   }),
+  "deletes by the time that a process has written": driver => ({
+    deleteSettled: (settled, age) =>
+      Effect.gen(function* () {
+        const { rows } = yield* driver.list({ ...everything, statuses: settled })
+        const latest = Date.now() - age
+        return rows.some(({ completedAt }) => completedAt !== null && completedAt <= latest)
+          ? yield* driver.deleteSettled(settled, 0)
+          : 0
+      })
+  }),
+  "judges leases by the clock of the caller": driver => {
+    const ends = new Map<string, number>()
+    return {
+      renewLease: (owner, milliseconds) =>
+        Effect.flatMap(Clock.currentTimeMillis, now => {
+          ends.set(owner, now + milliseconds)
+          return driver.renewLease(owner, Number.MAX_SAFE_INTEGER)
+        }),
+      inherit: heir =>
+        Effect.gen(function* () {
+          const now = yield* Clock.currentTimeMillis
+          for (const [owner, end] of ends) if (end <= now) yield* driver.dropLease(owner)
+          return yield* driver.inherit(heir)
+        })
+    }
+  },
   "takes a lease for over before it is": driver => ({
-    inherit: (heir, now) => driver.inherit(heir, now + 1)
+    renewLease: owner => driver.renewLease(owner, 0)
   }),
-  "takes a lease for good when it is over": driver => ({
-    inherit: (heir, now) => driver.inherit(heir, Math.max(0, now - 1))
+  "owns what is suspended and delivered": driver => ({
+    owned: owner => Effect.map(driver.list(everything), ({ rows }) => rows.filter(row => row.owner === owner))
+  }),
+  "owns pending tasks only": driver => ({
+    owned: owner =>
+      Effect.map(driver.owned(owner), places => places.filter(({ status }) => status === "pending"))
   }),
   "keeps a lease that is dropped": () => ({ dropLease: () => Effect.void }),
   "inherits from those who never had a lease only": driver => ({
     renewLease: owner => driver.renewLease(owner, Number.MAX_SAFE_INTEGER)
   }),
   "inherits suspended tasks": driver => ({
-    inherit: (heir, now) =>
+    inherit: heir =>
       Effect.gen(function* () {
-        const inherited = yield* driver.inherit(heir, now)
+        const inherited = yield* driver.inherit(heir)
         const [first] = inherited
         if (first === undefined) return inherited
         const query = { ...everything, statuses: ["suspended"], agentId: first.agentId } as const
@@ -185,18 +213,17 @@ const mutations: Readonly<Record<string, Mutation>> = {
     }
   }),
   "gives rows as they were before": driver => ({
-    inherit: (heir, now) =>
-      Effect.map(driver.inherit(heir, now), rows => rows.map(row => ({ ...row, owner: null })))
+    inherit: heir => Effect.map(driver.inherit(heir), rows => rows.map(row => ({ ...row, owner: null })))
   }),
   "gives what is inherited backwards": driver => ({
-    inherit: (heir, now) => Effect.map(driver.inherit(heir, now), rows => [...rows].reverse())
+    inherit: heir => Effect.map(driver.inherit(heir), rows => [...rows].reverse())
   }),
   "gives a task to each that asks at the same time": driver => {
     let last: ReadonlyArray<TaskRow> = []
     return {
-      inherit: (heir, now) =>
+      inherit: heir =>
         Effect.gen(function* () {
-          const rows = yield* driver.inherit(heir, now)
+          const rows = yield* driver.inherit(heir)
           if (rows.length > 0) last = rows
           const given = rows.length > 0 ? rows : last
           yield* Effect.yieldNow()
@@ -213,7 +240,7 @@ export const brokenTaskDrivers: ReadonlyArray<readonly [wrong: string, make: () 
 ).map(([wrong, mutate]) => [
   wrong,
   () => {
-    const driver = memoryTasks.make()
+    const driver = memoryTasks.make(Clock.make())
     return { ...driver, ...mutate(driver) }
   }
 ])

@@ -1,6 +1,6 @@
 /** The store of runs: what its memory driver does as any driver must, and what holds whatever the driver does. */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, FastCheck, Layer, Option } from "effect"
+import { Clock, Effect, Exit, FastCheck, Layer, Option } from "effect"
 import * as memoryRuns from "../../src/storage/memoryRuns.js"
 import * as RunStore from "../../src/storage/RunStore.js"
 import * as RunStoreConformance from "../../src/storage/RunStoreConformance.js"
@@ -28,7 +28,8 @@ const row: RunRow = {
   snapshot: '{"step":[1,null]}',
   revision: 1,
   createdAt: 0,
-  updatedAt: 0
+  updatedAt: 0,
+  holders: []
 }
 
 describe("the memory driver", () => {
@@ -72,7 +73,7 @@ describe("a snapshot", () => {
     FastCheck.assert(
       FastCheck.asyncProperty(FastCheck.json(), text =>
         Effect.gen(function* () {
-          const store = RunStore.make(memoryRuns.make())
+          const store = RunStore.make(memoryRuns.make(Clock.make()))
           yield* store.save({ ...run, snapshot: JSON.parse(text) }, undefined)
           const found = Option.getOrThrow(yield* store.get("run-1"))
           expect(JSON.stringify(found.snapshot)).toBe(JSON.stringify(JSON.parse(text)))
@@ -102,7 +103,7 @@ describe("the conformance cases", () => {
   it.live("pass a driver that answers later", () =>
     Effect.map(
       firstFailure(() => {
-        const driver = memoryRuns.make()
+        const driver = memoryRuns.make(Clock.make())
         const later = <A, E>(effect: Effect.Effect<A, E>) =>
           Effect.yieldNow().pipe(Effect.zipRight(effect), Effect.zipLeft(Effect.yieldNow()))
         return {
@@ -161,7 +162,7 @@ describe("rows that cannot be read", () => {
     Effect.gen(function* () {
       const broken = { ...row, ...fields }
       const store = RunStore.make({
-        ...memoryRuns.make(),
+        ...memoryRuns.make(Clock.make()),
         save: () => Effect.succeedSome(broken),
         get: () => Effect.succeedSome(broken),
         list: () => Effect.succeed({ rows: [{ ...row, runId: "run-0" }, broken], total: 2 })
@@ -177,9 +178,9 @@ describe("rows that cannot be read", () => {
 })
 
 describe("what the driver is given", () => {
-  it.effect("are plain rows, the revision that is expected, and the time", () =>
+  it.effect("are plain rows, the revision that is expected, the time, and the lease", () =>
     Effect.gen(function* () {
-      const driver = memoryRuns.make()
+      const driver = memoryRuns.make(Clock.make())
       const given: Array<unknown> = []
       const store = RunStore.make({
         ...driver,
@@ -193,12 +194,18 @@ describe("what the driver is given", () => {
         }
       })
       yield* store.save(run, undefined)
-      yield* store.save({ ...run, runId: "\ud83d", threadId: "t", resourceId: "r", snapshot: null }, 7)
+      const other = { ...run, runId: "\ud83d", threadId: "t", resourceId: "r", snapshot: null }
+      yield* store.save(other, 7, { owner: "\ud83d", duration: "2 seconds" })
       yield* store.list({ threadId: "\ude00", page: 2, perPage: 10 })
-      const { createdAt: _, revision: __, updatedAt: ___, ...plain } = row
+      const { createdAt: _, revision: __, updatedAt: ___, holders: ____, ...plain } = row
       expect(given).toEqual([
-        [plain, undefined, 0],
-        [{ ...plain, runId: "\ufffd", threadId: "t", resourceId: "r", snapshot: "null" }, 7, 0],
+        [plain, undefined, 0, undefined],
+        [
+          { ...plain, runId: "\ufffd", threadId: "t", resourceId: "r", snapshot: "null" },
+          7,
+          0,
+          { owner: "\ufffd", milliseconds: 2000 }
+        ],
         { agentId: undefined, threadId: "\ufffd", resourceId: undefined, offset: 20, limit: 10 }
       ])
     })

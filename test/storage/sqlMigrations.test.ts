@@ -9,7 +9,7 @@ import { type Stores, say, start } from "../support/sharedDatabase.js"
 import { taskOf } from "../support/taskOf.js"
 
 /** Versions of the tables, as they are now. */
-const current = [1, 2]
+const current = [1, 2, 3]
 
 const newer = current.length + 1
 
@@ -93,11 +93,20 @@ for (const { execute, fresh, isThere, layer, name } of databases) {
         const before = yield* Effect.provideService(open(url), Scope.Scope, old)
         yield* before.threads.open({ id: "t", resourceId: "r", title: "old" })
         yield* before.threads.append("t", [say("one")])
+        const settled = { ...taskOf("settled"), status: "completed", completedAt: new Date(1000) } as const
+        yield* before.tasks.create(settled, "me")
+        yield* before.tasks.delivered("settled")
         yield* Scope.close(old, Exit.void)
         // As the first version left them.
         yield* execute(url, "ALTER TABLE eddy_threads DROP COLUMN objective")
+        yield* execute(url, "DROP TABLE eddy_run_leases")
+        yield* execute(url, "DROP INDEX eddy_tasks_by_status")
+        yield* execute(url, "ALTER TABLE eddy_tasks DROP COLUMN settled_at")
+        yield* execute(url, "CREATE INDEX eddy_tasks_by_status ON eddy_tasks (status, completed_at)")
         yield* execute(url, "DELETE FROM eddy_migrations WHERE version > 1")
-        const { threads } = yield* open(url)
+        const { tasks, threads } = yield* open(url)
+        // It had settled in 1970, by the clock of its process.
+        expect(yield* tasks.deleteSettled(["completed"], "1 day")).toBe(1)
         const thread = { threadId: "t", resourceId: "r" }
         expect(yield* threads.objective(thread)).toEqual(Option.none())
         const objective = Option.some(Objective.make("Reach it.", 5, new Date(1000)))

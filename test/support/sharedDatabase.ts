@@ -31,9 +31,6 @@ const numbers = (count: number) => Array.from({ length: count }, (_, index) => i
 
 const everywhere = { concurrency: "unbounded" } as const
 
-/** For ever, as tests go. */
-const later = new Date(9_000_000_000_000)
-
 interface Case {
   readonly name: string
   readonly run: (one: Process, other: Process) => Effect.Effect<void, unknown>
@@ -180,7 +177,7 @@ const inherits: Case = {
         (heir, index) => {
           const { tasks } = index % 2 === 0 ? one : other
           // Those who live say so first: what they have inherited is not left.
-          return Effect.zipRight(tasks.renewLease(heir, later), tasks.inherit(heir, new Date(2000)))
+          return Effect.zipRight(tasks.renewLease(heir, "1 day"), tasks.inherit(heir))
         },
         everywhere
       )

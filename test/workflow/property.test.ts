@@ -51,7 +51,7 @@ const dying = (store: RunStore.RunStore["Type"], at: number, isDone: boolean) =>
     })
   const service: RunStore.RunStore["Type"] = {
     ...store,
-    save: (saved, expected) => write(store.save(saved, expected)),
+    save: (...given) => write(store.save(...given)),
     delete: (runId, expected) => write(store.delete(runId, expected))
   }
   return { service, count: () => writes }

@@ -130,11 +130,12 @@ describe("a workflow that an agent calls", () => {
       if (row === undefined) throw new Error("No run of the workflow waits.")
       const snapshot = row.snapshot as { readonly steps: { readonly ask: object } }
       const ask = { ...snapshot.steps.ask, status: "running", resumeData: { answer: "first" } }
-      const claim = { owner: "dead", until: 3000 }
-      const { createdAt: _, revision, updatedAt: __, ...rest } = row
+      const claim = { owner: "dead" }
+      const { createdAt: _, revision, updatedAt: __, holders: ___, ...rest } = row
       yield* store.save(
         { ...rest, snapshot: { ...snapshot, status: "running", steps: { ask }, claim } },
-        revision
+        revision,
+        { owner: "dead", duration: 3000 }
       )
       const second = yield* inTime(told(Agent.resumeStream(boss, { answer: "second" }, run), ["c1"]))
       expect(only(second, "tool-result")[0]?.payload.result).toMatchObject({ answer: "first" })

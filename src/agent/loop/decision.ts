@@ -3,13 +3,21 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { AnsweredCall } from "../../model/Answer.js"
 import type { Chunk } from "../../protocol/Chunk.js"
-import { RunAborted, StorageError } from "../../protocol/Errors.js"
+import { RunAborted } from "../../protocol/Errors.js"
 import type { ToolResultPart } from "../../protocol/Message.js"
 import type { Usage } from "../../protocol/tokens.js"
-import { leaseMs, renewing } from "../suspension/claiming.js"
+import { type Claim, claimLost, renewCall, renewing } from "../suspension/claiming.js"
 import type { Leg } from "../suspension/runSuspension.js"
-import { change, type Store } from "../suspension/savedRuns.js"
-import { argsOf, isSettled, type Snapshot, settle, type WaitsFor, waitAgain } from "../suspension/snapshot.js"
+import { change } from "../suspension/savedRuns.js"
+import {
+  argsOf,
+  type Holders,
+  isSettled,
+  type Snapshot,
+  settle,
+  type WaitsFor,
+  waitAgain
+} from "../suspension/snapshot.js"
 import { Execution } from "./execution.js"
 import { fork, nestedUsage, type Run } from "./run.js"
 
@@ -46,12 +54,6 @@ const callOf = <R>(run: Run<R>, { call }: Leg<R>): AnsweredCall => {
   }
 }
 
-const lost = (toolCallId: string): StorageError =>
-  new StorageError({
-    operation: "RunStore.save",
-    message: `What came of call "${toolCallId}" is not kept: this process had not been heard of for ${leaseMs} ms, and somebody has decided about the call again. Ask the run.`
-  })
-
 /** Begins to carry out a decision: its call is executed, or refused. */
 export const decide = <R>(run: Run<R>, leg: Leg<R>): Decision<R> => {
   const { messageId, runId, suspension } = run
@@ -61,9 +63,7 @@ export const decide = <R>(run: Run<R>, leg: Leg<R>): Decision<R> => {
   const { tool } = leg
   const tools = new Map(tool === undefined ? [] : [[tool.name, tool] as const])
   const execution = new Execution(run, [call], leg.prompt, tools, chunk => held.push(chunk))
-  const { store } = suspension
-  const stopRenewing =
-    store === undefined ? () => undefined : fork(run, renewing(store, runId, leg.call.toolCallId, leg.owner))
+  const stopRenewing = fork(run, renewing(leg.claim))
   const decision: Decision<R> = { leg, call, execution, held, stopRenewing }
   // Left from now on, the call was begun, and has failed.
   suspension.leave = () => {
@@ -86,6 +86,7 @@ const resultOf = <R>({ call, execution }: Decision<R>): Result | undefined => {
 /** The run as it is after the decision, and what was used before it. */
 export interface Stored {
   readonly snapshot: Snapshot
+  readonly holders: Holders
   readonly before: Snapshot
 }
 
@@ -98,39 +99,44 @@ const tellThread = Effect.fnUntraced(function* <R>(run: Run<R>, part: ToolResult
   if (tasks !== undefined) yield* tasks.stored([{ role: "tool", content: [part] }])
 })
 
-const changed = (store: Store, runId: string, id: string, owner: string, result: Result, used: Usage) => {
+const changed = ({ owner, runId, store, toolCallId: id }: Claim, result: Result, used: Usage) => {
   let before: Snapshot | undefined
+  let holders: Holders = []
   return Effect.map(
     change(
       store,
       runId,
-      snapshot => {
+      (snapshot, holding) => {
         before = snapshot
+        holders = holding
         const after =
           result._tag === "Waits"
             ? waitAgain(snapshot, id, owner, result.waits, used)
             : settle(snapshot, id, owner, result.part, used)
-        return after === undefined ? Either.left(lost(id)) : Either.right(after)
+        return after === undefined ? Either.left(claimLost(id)) : Either.right(after)
       },
       isSettled
     ),
-    (snapshot): Stored => ({ snapshot, before: before ?? snapshot })
+    (snapshot): Stored => ({ snapshot, before: before ?? snapshot, holders })
   )
 }
 
 /**
  * Stores what came of the call: in the thread, then in the run, which is deleted when it waits for nothing more. One of those
- * who decide about its calls finds that, and goes on with it.
+ * who decide about its calls finds that, and goes on with it. A process that has lost its claim changes neither: the lease is
+ * renewed first, and holds until the thread has its answer.
  */
 export const storeResult = Effect.fnUntraced(function* <R>(run: Run<R>, decision: Decision<R>) {
   const { leg } = decision
-  const { store } = run.suspension
   const result = resultOf(decision)
-  if (store === undefined || result === undefined) return yield* lost(leg.call.toolCallId)
+  if (result === undefined) return yield* claimLost(leg.call.toolCallId)
   run.suspension.leave = undefined
   const used = nestedUsage(run)
-  if (result._tag === "Outcome") yield* tellThread(run, result.part)
-  const stored = yield* changed(store, run.runId, leg.call.toolCallId, leg.owner, result, used)
+  if (result._tag === "Outcome" && run.thread !== undefined) {
+    yield* renewCall(leg.claim)
+    yield* tellThread(run, result.part)
+  }
+  const stored = yield* changed(leg.claim, result, used)
   decision.stopRenewing(undefined)
   return stored
 })

@@ -1,6 +1,5 @@
 /** The step in which a decision about a call is carried out: what is told of it, and what follows. */
 import * as Cause from "effect/Cause"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { isSettled, outcomeParts, suspensionsOf } from "../suspension/snapshot.js"
@@ -19,13 +18,12 @@ export const deciding = <R>(run: Run<R>, decision: Decision<R>): State<R> => {
   if (run.control.halted !== undefined) return halted(run, decision)
   decision.execution.advance()
   if (!decision.execution.isDone) return { _tag: "Deciding", decision }
-  const storing = Effect.zip(storeResult(run, decision), Clock.currentTimeMillis)
   return waitBeside(
     run,
-    storing,
+    storeResult(run, decision),
     exit => {
       decision.stopRenewing(undefined)
-      if (Exit.isSuccess(exit)) return stored(run, decision, ...exit.value)
+      if (Exit.isSuccess(exit)) return stored(run, decision, exit.value)
       tellOutcome(run, decision)
       return finished(run, {
         _tag: "Failure",
@@ -66,11 +64,11 @@ const takeUp = <R>(run: Run<R>, { before, snapshot }: Stored): void => {
   run.tasks?.tell(run.added)
 }
 
-const stored = <R>(run: Run<R>, decision: Decision<R>, after: Stored, now: number): State<R> => {
+const stored = <R>(run: Run<R>, decision: Decision<R>, after: Stored): State<R> => {
   takeUp(run, after)
   tellOutcome(run, decision)
   if (isSettled(after.snapshot)) return goingOn(run)
-  const suspensions = suspensionsOf(after.snapshot, run.runId, now)
+  const suspensions = suspensionsOf(after.snapshot, run.runId, after.holders)
   return finished(run, { _tag: "Suspended", suspensions, answer: undefined })
 }
 

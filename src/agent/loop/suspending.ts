@@ -1,5 +1,4 @@
 /** A run that is laid aside: what of it is stored, and what is told then. */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { Answer } from "../../model/Answer.js"
 import type { AgentError } from "../../protocol/Errors.js"
@@ -56,8 +55,7 @@ export class Suspending<R> {
       if (thread !== undefined) yield* storeAdded(run, thread)
       yield* whole
       this.isStored = true
-      const now = yield* Clock.currentTimeMillis
-      return suspensionsOf(snapshot, runId, now)
+      return suspensionsOf(snapshot, runId, [])
     })
   }
 

@@ -1,51 +1,74 @@
-/** Who carries out a decision has claimed its call, and says again and again that this takes longer. */
+/** Who carries out a decision has claimed its call, and renews its lease on the run as long as that takes. */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import { StorageError } from "../../protocol/Errors.js"
 import { change, notPending, type Store } from "./savedRuns.js"
-import { claim, isSettled, release, renew, type Snapshot } from "./snapshot.js"
+import { claim, isClaimedBy, isSettled, release } from "./snapshot.js"
 
-/** A claim that was not renewed for so long is none: its process is gone, and somebody may decide about the call again. */
-export const leaseMs = 60_000
+/** A lease that was not renewed for so long has ended: others may decide about the call again. */
+const leaseMs = 60_000
+
+/** The claim of one owner on one call of a run. */
+export interface Claim {
+  readonly store: Store
+  readonly runId: string
+  readonly toolCallId: string
+  readonly owner: string
+}
 
 const never = (): boolean => false
 
-/** Claims a call. Fails with `ToolCallNotPending` when somebody else was faster. */
-export const claimCall = (store: Store, runId: string, toolCallId: string, owner: string) =>
-  change(
+const leaseOf = ({ owner }: Claim) => ({ owner, duration: leaseMs })
+
+/** Claims a call. Fails with `ToolCallNotPending` when another process was faster. The run as it is then. */
+export const claimCall = (call: Claim) => {
+  const { owner, runId, store, toolCallId } = call
+  return change(
     store,
     runId,
-    (snapshot, now) => {
-      const claimed = claim(snapshot, toolCallId, owner, now, now + leaseMs)
+    (snapshot, holders) => {
+      const claimed = claim(snapshot, toolCallId, owner, holders)
       return claimed === undefined
-        ? Either.left(notPending(runId, toolCallId, snapshot, now))
+        ? Either.left(notPending(runId, toolCallId, snapshot, holders))
         : Either.right(claimed)
     },
-    never
+    never,
+    leaseOf(call)
   )
+}
 
 /** Gives a claim back: nothing was done. */
-export const releaseCall = (store: Store, runId: string, toolCallId: string, owner: string) =>
+export const releaseCall = ({ owner, runId, store, toolCallId }: Claim) =>
   change(store, runId, snapshot => Either.right(release(snapshot, toolCallId, owner) ?? snapshot), isSettled)
 
-const renewed = (store: Store, runId: string, toolCallId: string, owner: string) =>
-  change<never>(
+export const claimLost = (toolCallId: string): StorageError =>
+  new StorageError({
+    operation: "RunStore.save",
+    message: `The outcome of call "${toolCallId}" is not kept: the lease of this process was not renewed for ${leaseMs} ms, and another decision about the call was made. List the suspended runs for what waits now.`
+  })
+
+/** Renews the lease of a claim. Fails when the call is no longer this owner's. */
+export const renewCall = (call: Claim) => {
+  const { owner, runId, store, toolCallId } = call
+  return change(
     store,
     runId,
-    (snapshot: Snapshot, now) => Either.right(renew(snapshot, toolCallId, owner, now + leaseMs) ?? snapshot),
-    never
+    snapshot =>
+      isClaimedBy(snapshot, toolCallId, owner) ? Either.right(snapshot) : Either.left(claimLost(toolCallId)),
+    never,
+    leaseOf(call)
   )
+}
 
-/** Says again and again that it takes longer, until it is interrupted. */
-export const renewing = (
-  store: Store,
-  runId: string,
-  toolCallId: string,
-  owner: string
-): Effect.Effect<void> =>
+/** Renews the lease of a claim again and again, until it is interrupted. */
+export const renewing = (call: Claim): Effect.Effect<void> =>
   Effect.sleep(leaseMs / 3).pipe(
-    Effect.zipRight(renewed(store, runId, toolCallId, owner)),
+    Effect.zipRight(renewCall(call)),
     Effect.catchAllCause(cause =>
-      Effect.logWarning(`The claim on call ${toolCallId} of run ${runId} could not be renewed.`, cause)
+      Effect.logWarning(
+        `The claim on call ${call.toolCallId} of run ${call.runId} could not be renewed.`,
+        cause
+      )
     ),
     Effect.forever
   )

@@ -1,5 +1,4 @@
 /** Suspended runs of an agent: found by id or by thread, and listed with the calls that wait. */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { JsonValue } from "../../protocol/safeJson.js"
@@ -104,11 +103,10 @@ export const listSuspended = Effect.fnUntraced(function* (
   if (memory !== undefined) yield* checked(() => checkMemory(memory))
   const store = yield* Effect.serviceOption(RunStore)
   if (Option.isNone(store)) return []
-  const now = yield* Clock.currentTimeMillis
   const runs = yield* all(store.value, agentId, memory)
   return runs.flatMap(({ snapshot, stored }): ReadonlyArray<SuspendedRun> => {
     if (snapshot.caller !== undefined) return []
-    const { createdAt, resourceId, runId, threadId } = stored
+    const { createdAt, holders, resourceId, runId, threadId } = stored
     return [
       {
         runId,
@@ -116,7 +114,7 @@ export const listSuspended = Effect.fnUntraced(function* (
         ...(threadId === undefined ? {} : { threadId }),
         ...(resourceId === undefined ? {} : { resourceId }),
         suspendedAt: createdAt,
-        calls: pendingCalls(snapshot, now).flatMap(waitsOf)
+        calls: pendingCalls(snapshot, holders).flatMap(waitsOf)
       }
     ]
   })

@@ -1,5 +1,4 @@
 /** A suspended run made ready to go on: its call found, the decision checked, and then claimed. */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { InvalidConfiguration, type InvalidResumeData } from "../../protocol/Errors.js"
 import { IdGenerator } from "../../protocol/Id.js"
@@ -102,10 +101,9 @@ export const prepareLeg = Effect.fnUntraced(function* <
 ) {
   type Needs = R | RunRequirements<Tools, Memory>
   const { snapshot, stored } = saved
-  const { runId } = stored
-  const now = yield* Clock.currentTimeMillis
-  const found = find(snapshot, toolCallId, now)
-  if (found === undefined) return yield* notPending(runId, toolCallId, snapshot, now)
+  const { holders, runId } = stored
+  const found = find(snapshot, toolCallId, holders)
+  if (found === undefined) return yield* notPending(runId, toolCallId, snapshot, holders)
   const decided = yield* decidedBy(found, decision)
   const policy = defaults.requireToolApproval ?? agent.defaults.requireToolApproval
   const again: RunOptions<Tools, Memory> = {
@@ -117,16 +115,16 @@ export const prepareLeg = Effect.fnUntraced(function* <
   const preparing = prepare(agent, [], again, control, turn, { runId, snapshot })
   const run: Run<Needs> = yield* preparing
   const ids = yield* IdGenerator
-  const owner = ids.next("owner")
   const { call } = found
   const ready = Effect.gen(function* () {
     const tool = yield* toolOf(run, found)
     const read = yield* readDecided(tool, found, decided)
-    const claimed = yield* claimCall(store, runId, call.toolCallId, owner)
+    const claim = { store, runId, toolCallId: call.toolCallId, owner: ids.next("owner") }
+    const claimed = yield* claimCall(claim)
     keepIds(run)
     const prompt = [...run.instructions, ...run.input.slice(0, -1)]
-    run.suspension.leg = { snapshot: claimed, prompt, call, decided: read, tool, owner }
-    run.suspension.leave = () => Effect.ignoreLogged(releaseCall(store, runId, call.toolCallId, owner))
+    run.suspension.leg = { snapshot: claimed, prompt, call, decided: read, tool, claim }
+    run.suspension.leave = () => Effect.ignoreLogged(releaseCall(claim))
     const leg: PreparedLeg<Needs, Tools, Memory> = { run, options: again }
     return leg
   })

@@ -15,7 +15,7 @@ import { servingRun } from "./finding.js"
 import { prepareLeg } from "./leg.js"
 import { NestedWait } from "./nestedWait.js"
 import { get, runNotFound, schemas } from "./savedRuns.js"
-import { argsOf, type NestedCall, pendingCalls, type Suspension, waitsOf } from "./snapshot.js"
+import { argsOf, type NestedCall, type Suspension, waitingCalls, waitsOf } from "./snapshot.js"
 
 const callOf = (chunk: Suspension): NestedCall => {
   const { args, resumeSchema, toolCallId, toolName } = chunk.payload
@@ -48,7 +48,7 @@ export const stillWaiting = Effect.fnUntraced(function* (of: unknown, agentId: s
   const saved = yield* Effect.catchTag(get(found.value, runId, agentId), "RunNotFound", () =>
     Effect.succeed(undefined)
   )
-  const calls = saved === undefined ? [] : pendingCalls(saved.snapshot, Number.POSITIVE_INFINITY)
+  const calls = saved === undefined ? [] : waitingCalls(saved.snapshot)
   return calls.length === 0 ? undefined : new NestedWait(runId, agentId, calls.flatMap(waitsOf))
 })
 
@@ -119,7 +119,7 @@ export const resumeNested = Effect.fnUntraced(function* <R>(
     return yield* missing
   }
   // Also those that somebody has claimed: what is said of one of them is about no other.
-  const calls = pendingCalls(saved.snapshot, Number.POSITIVE_INFINITY).flatMap(waitsOf)
+  const calls = waitingCalls(saved.snapshot).flatMap(waitsOf)
   const { decision, toolCallId } = yield* nestedDecision(toolName, resumeData, calls)
   const { run } = yield* prepareLeg(
     agent,

@@ -3,6 +3,7 @@ import type * as Effect from "effect/Effect"
 import type { Message } from "../../protocol/Message.js"
 import type * as Usage from "../../protocol/tokens.js"
 import type { Tool } from "../../tool/Tool.js"
+import type { Claim } from "./claiming.js"
 import type { Store } from "./savedRuns.js"
 import type { KeptOptions, Snapshot, WaitingCall } from "./snapshot.js"
 
@@ -22,8 +23,8 @@ export interface Leg<R> {
   readonly decided: Decided
   /** Nothing is executed without: only a call that was declined needs none. */
   readonly tool: Tool<string, R> | undefined
-  /** Who has claimed the call. */
-  readonly owner: string
+  /** Of this process, on the call. */
+  readonly claim: Claim
 }
 
 /** What came before this leg of a run. */

@@ -1,13 +1,12 @@
 /** Suspended runs in their store: read, and changed by compare and set. */
-import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import { RunNotFound, StorageError, ToolCallNotPending } from "../../protocol/Errors.js"
 import { lazily } from "../../protocol/lazily.js"
-import type { RunStore, StoredRun } from "../../storage/RunStore.js"
-import { decidableIds, pendingCalls, type Snapshot } from "./snapshot.js"
+import type { Lease, RunStore, StoredRun } from "../../storage/RunStore.js"
+import { decidableIds, type Holders, pendingCalls, type Snapshot } from "./snapshot.js"
 
 export type Store = Context.Tag.Service<RunStore>
 
@@ -84,9 +83,9 @@ export const notPending = (
   runId: string,
   toolCallId: string | undefined,
   snapshot: Snapshot,
-  now: number
+  holders: Holders
 ): ToolCallNotPending => {
-  const pending = pendingCalls(snapshot, now).flatMap(decidableIds)
+  const pending = pendingCalls(snapshot, holders).flatMap(decidableIds)
   const known = pending.length === 0 ? "none" : pending.join(", ")
   return new ToolCallNotPending({
     runId,
@@ -100,22 +99,22 @@ export const notPending = (
 }
 
 /**
- * Changes a run, again and again until nobody else was faster: `change` is asked each time, with what is stored. A run that
- * waits for nothing more is deleted. The run as it is then.
+ * Changes a run, again and again until nobody else was faster: `change` is called each time, with what is stored. A run that
+ * is done is deleted. With a lease, its owner has one on the run from then on. The run as it is then.
  */
 export const change = <E>(
   store: Store,
   runId: string,
-  change: (snapshot: Snapshot, now: number) => Either.Either<Snapshot, E>,
-  isDone: (snapshot: Snapshot) => boolean
+  change: (snapshot: Snapshot, holders: Holders) => Either.Either<Snapshot, E>,
+  isDone: (snapshot: Snapshot) => boolean,
+  lease?: Lease
 ): Effect.Effect<Snapshot, E | StorageError | RunNotFound> =>
   Effect.gen(function* () {
     for (;;) {
       const found = yield* store.get(runId)
       if (Option.isNone(found)) return yield* notHere(runId)
       const { snapshot: before, stored } = yield* read(found.value)
-      const now = yield* Clock.currentTimeMillis
-      const after = yield* change(before, now)
+      const after = yield* change(before, stored.holders)
       if (isDone(after)) {
         if (yield* store.delete(runId, stored.revision)) return after
         continue
@@ -129,7 +128,8 @@ export const change = <E>(
           ...(resourceId === undefined ? {} : { resourceId }),
           snapshot: yield* write(runId, after)
         },
-        stored.revision
+        stored.revision,
+        lease
       )
       if (Option.isSome(saved)) return after
     }

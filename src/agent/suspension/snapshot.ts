@@ -14,12 +14,19 @@ export type WaitingCall = Extract<SavedCall, { readonly status: "waiting" }>
 /** A chunk that says that a call waits. */
 export type Suspension = Of<"tool-call-approval"> | Of<"tool-call-suspended">
 
-/** Whether nobody carries out a decision about the call. A claim that was not renewed is none: its process is gone. */
-const isFree = ({ claim }: WaitingCall, now: number): boolean => claim === undefined || claim.until <= now
+/** The owners that have a lease on the run, as the store gave them with the snapshot. */
+export type Holders = ReadonlyArray<string>
+
+/** Whether no decision about the call is being carried out. A claim ends with the lease of its owner. */
+const isFree = ({ claim }: WaitingCall, holders: Holders): boolean =>
+  claim === undefined || !holders.includes(claim.owner)
 
 /** The calls that wait for a decision. */
-export const pendingCalls = ({ calls }: Snapshot, now: number): ReadonlyArray<WaitingCall> =>
-  calls.filter((call): call is WaitingCall => call.status === "waiting" && isFree(call, now))
+export const pendingCalls = ({ calls }: Snapshot, holders: Holders): ReadonlyArray<WaitingCall> =>
+  calls.filter((call): call is WaitingCall => call.status === "waiting" && isFree(call, holders))
+
+/** The calls that have no outcome, those about which a decision is being carried out included. */
+export const waitingCalls = (snapshot: Snapshot): ReadonlyArray<WaitingCall> => pendingCalls(snapshot, [])
 
 /** What separates the ids of the calls that lead to a call of a run below. */
 const separator = "/"
@@ -47,8 +54,8 @@ const foundIn = (call: WaitingCall, id: string): Found | undefined => {
 }
 
 /** The call of this id that waits for a decision; without an id, the only one that does. */
-export const find = (snapshot: Snapshot, id: string | undefined, now: number): Found | undefined => {
-  const pending = pendingCalls(snapshot, now)
+export const find = (snapshot: Snapshot, id: string | undefined, holders: Holders): Found | undefined => {
+  const pending = pendingCalls(snapshot, holders)
   if (id !== undefined) {
     for (const call of pending) {
       const found = foundIn(call, id)
@@ -77,21 +84,20 @@ const claimed = ({ calls }: Snapshot, id: string, owner: string): WaitingCall | 
   return call?.status === "waiting" && call.claim?.owner === owner ? call : undefined
 }
 
-/** A decision is carried out: nobody else may decide until then. `undefined` when the call does not wait for one. */
+/** A decision is carried out by this owner. `undefined` when the call does not wait for one. */
 export const claim = (
   snapshot: Snapshot,
   id: string,
   owner: string,
-  now: number,
-  until: number
+  holders: Holders
 ): Snapshot | undefined =>
-  pendingCalls(snapshot, now).some(({ toolCallId }) => toolCallId === id)
-    ? withCall(snapshot, id, call => ({ ...call, claim: { owner, until } }))
+  pendingCalls(snapshot, holders).some(({ toolCallId }) => toolCallId === id)
+    ? withCall(snapshot, id, call => ({ ...call, claim: { owner } }))
     : undefined
 
-/** It takes longer. */
-export const renew = (snapshot: Snapshot, id: string, owner: string, until: number): Snapshot | undefined =>
-  claimed(snapshot, id, owner) && withCall(snapshot, id, call => ({ ...call, claim: { owner, until } }))
+/** Whether the call is still this owner's. */
+export const isClaimedBy = (snapshot: Snapshot, id: string, owner: string): boolean =>
+  claimed(snapshot, id, owner) !== undefined
 
 /** Nothing was done: the call waits as before. */
 export const release = (snapshot: Snapshot, id: string, owner: string): Snapshot | undefined => {
@@ -179,8 +185,12 @@ const suspensionChunk = (runId: string, waits: NestedCall): Suspension => {
 }
 
 /** The chunks that tell which calls wait for a decision. */
-export const suspensionsOf = (snapshot: Snapshot, runId: string, now: number): ReadonlyArray<Suspension> =>
-  pendingCalls(snapshot, now)
+export const suspensionsOf = (
+  snapshot: Snapshot,
+  runId: string,
+  holders: Holders
+): ReadonlyArray<Suspension> =>
+  pendingCalls(snapshot, holders)
     .flatMap(waitsOf)
     .map(waits => suspensionChunk(runId, waits))
 

@@ -35,8 +35,8 @@ const Waiting = Schema.Struct({
   isOfStep: optional(Schema.Boolean),
   /** The calls of the agent that it has called, which are what is waited for. */
   nested: optional(Schema.Array(NestedCall)),
-  /** Somebody has decided, and carries that out until then, in milliseconds since 1970. */
-  claim: optional(Schema.Struct({ owner: Schema.String, until: Schema.Number }))
+  /** Who carries out a decision about it, as long as this owner has a lease on the run. */
+  claim: optional(Schema.Struct({ owner: Schema.String }))
 })
 
 /** A call that has its outcome. */

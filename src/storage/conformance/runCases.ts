@@ -17,7 +17,8 @@ const stored = (run: NewRun, revision: number, createdAt: number, updatedAt = cr
   ...run,
   revision,
   createdAt: new Date(createdAt),
-  updatedAt: new Date(updatedAt)
+  updatedAt: new Date(updatedAt),
+  holders: []
 })
 
 const holds = (what: string, runId: string, expected: StoredRun | undefined) =>

@@ -7,6 +7,7 @@ import { TaskStore } from "../TaskStore.js"
 import { type CaseOf, failsWith, freshId, lookalikes, same, upTo, values } from "./kit.js"
 import {
   createAll,
+  forCenturies,
   freshOwner,
   freshStored,
   freshTask,
@@ -113,7 +114,7 @@ export const taskCases: ReadonlyArray<CaseOf<TaskStore>> = [
       const store = yield* TaskStore
       const prefix = freshId()
       const owners = lookalikes.map(id => prefix + id)
-      for (const owner of owners) yield* store.renewLease(owner, new Date(9_000_000_000_000))
+      for (const owner of owners) yield* store.renewLease(owner, forCenturies)
       for (const owner of owners) {
         const task = freshTask()
         yield* store.create(task, owner)

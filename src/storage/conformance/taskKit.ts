@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { statuses, type Task, type TaskStatus } from "../../protocol/Task.js"
 import { type StoredTask, TaskStore } from "../TaskStore.js"
-import { freshId, same } from "./kit.js"
+import { type CaseOf, freshId, same } from "./kit.js"
 
 /** A task that nobody has yet. */
 export const freshTask = (more: Partial<Task> = {}): Task => ({
@@ -21,11 +21,14 @@ export const freshTask = (more: Partial<Task> = {}): Task => ({
   ...more
 })
 
-/** An owner who outlives every case: what is its own, no case that inherits takes away. */
+/** A lease that outlives every case: what is its owner's, no case that inherits takes away. */
+export const forCenturies = "100000 days"
+
+/** An owner who has a lease for centuries. */
 export const freshOwner = Effect.gen(function* () {
   const store = yield* TaskStore
   const owner = freshId()
-  yield* store.renewLease(owner, new Date(9_000_000_000_000))
+  yield* store.renewLease(owner, forCenturies)
   return owner
 })
 
@@ -56,14 +59,23 @@ export const holdsTask = (what: string, id: string, expected: Option.Option<Stor
 /** The statuses from which nothing leads away. */
 export const settled: ReadonlyArray<TaskStatus> = ["completed", "failed", "timed_out", "cancelled"]
 
-const turns = Effect.unsafeMakeSemaphore(1)
+/** More than there are cases that may run at the same time. */
+const most = 10_000
+
+const turns = Effect.unsafeMakeSemaphore(most)
+
+/** A case that may run beside others, but beside none that runs alone. */
+export const together = (each: CaseOf<TaskStore>): CaseOf<TaskStore> => ({
+  ...each,
+  run: turns.withPermits(1)(each.run)
+})
 
 /**
- * One at a time: to delete and to inherit concerns what others have stored. The times of these cases lie in the first ten
- * seconds of 1970, where nobody else's do. What is left of this agent afterwards is settled, told and deleted.
+ * Alone: to delete and to inherit concerns what other cases have stored. What is left of this agent afterwards is settled,
+ * delivered and deleted.
  */
-export const inTurn = <A, E>(run: (agentId: string) => Effect.Effect<A, E, TaskStore>) =>
-  turns.withPermits(1)(
+export const alone = <A, E>(run: (agentId: string) => Effect.Effect<A, E, TaskStore>) =>
+  turns.withPermits(most)(
     Effect.suspend(() => {
       const agentId = freshId()
       return Effect.ensuring(run(agentId), Effect.ignore(sweep(agentId)))
@@ -80,5 +92,5 @@ const sweep = Effect.fnUntraced(function* (agentId: string) {
       { status: "cancelled", completedAt: new Date(0), isDelivered: true }
     )
   }
-  yield* store.deleteSettled(["cancelled"], new Date(1))
+  yield* store.deleteSettled(["cancelled"], 0)
 })

@@ -85,8 +85,29 @@ const objectives = ({ text }: Dialect): ReadonlyArray<Statement> => [
   statement(`ALTER TABLE eddy_threads ADD COLUMN objective ${text}`)
 ]
 
+/**
+ * Leases of runs, and when tasks were stored as settled: both by the clock of the database. Of tasks that had settled before, a
+ * process has said when.
+ */
+const storeTimes = ({ text }: Dialect): ReadonlyArray<Statement> => [
+  statement(`CREATE TABLE eddy_run_leases (
+    run_id ${text} NOT NULL,
+    owner ${text} NOT NULL,
+    lives_until BIGINT NOT NULL,
+    PRIMARY KEY (run_id, owner)
+  )`),
+  statement("ALTER TABLE eddy_tasks ADD COLUMN settled_at BIGINT"),
+  statement("UPDATE eddy_tasks SET settled_at = completed_at"),
+  statement("DROP INDEX eddy_tasks_by_status"),
+  statement("CREATE INDEX eddy_tasks_by_status ON eddy_tasks (status, settled_at)")
+]
+
 /** What makes version 1, version 2, and so on. */
-const versions: ReadonlyArray<(dialect: Dialect) => ReadonlyArray<Statement>> = [first, objectives]
+const versions: ReadonlyArray<(dialect: Dialect) => ReadonlyArray<Statement>> = [
+  first,
+  objectives,
+  storeTimes
+]
 
 const operation = "Storage.migrate"
 

@@ -19,6 +19,14 @@ export const text = (row: Row, name: string): string => {
   throw unreadable(name, "text")
 }
 
+/** The texts of a JSON array. */
+export const texts = (row: Row, name: string): ReadonlyArray<string> => {
+  const values: unknown = JSON.parse(text(row, name))
+  if (Array.isArray(values) && values.every(value => typeof value === "string"))
+    return values.map(unescapeNul)
+  throw unreadable(name, "list of texts")
+}
+
 export const optionalNumber = (row: Row, name: string): number | null => {
   const value = row[name]
   if (value === null) return null

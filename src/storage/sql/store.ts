@@ -18,6 +18,6 @@ export const make = Effect.fnUntraced(function* (executor: Executor, dialect: Di
   const group = yield* Group.make(executor)
   return Context.make(ThreadStore, makeThreads(sqlThreads.make(executor, group, dialect))).pipe(
     Context.add(TaskStore, makeTasks(sqlTasks.make(executor, group, dialect))),
-    Context.add(RunStore, makeRuns(sqlRuns.make(executor, group)))
+    Context.add(RunStore, makeRuns(sqlRuns.make(executor, group, dialect)))
   )
 })

@@ -123,6 +123,12 @@ const orderOf = (field: TaskTime, direction: "asc" | "desc"): string => {
 
 const settled = statuses.filter(isSettled)
 
+/** Tasks that their owner has to do something for. */
+const isLeft: Condition = {
+  sql: `(status IN ('pending', 'running') OR (status IN (${placesFor(settled)}) AND is_delivered = 0))`,
+  args: settled
+}
+
 /** Ids of one statement: databases allow only so many arguments. */
 const most = 20_000
 
@@ -136,9 +142,9 @@ export const make = (executor: Executor, group: Group, dialect: Dialect): Encode
       group.write("task", [
         // Without a conflict that breaks the transaction that others are in too.
         statement(
-          `INSERT INTO eddy_tasks (${fields.map(field => columnOf[field]).join(", ")})
-          VALUES (${placesFor(fields)}) ON CONFLICT (id) DO NOTHING`,
-          fields.map(field => row[field])
+          `INSERT INTO eddy_tasks (${fields.map(field => columnOf[field]).join(", ")}, settled_at)
+          VALUES (${placesFor(fields)}, ?) ON CONFLICT (id) DO NOTHING`,
+          [...fields.map(field => row[field]), isSettled(row.status) ? row.completedAt : null]
         )
       ]),
       ([inserted]) => inserted?.rowsAffected === 1,
@@ -147,8 +153,11 @@ export const make = (executor: Executor, group: Group, dialect: Dialect): Encode
   update: (id, expected, change) => {
     const given = changing.filter(field => change[field] !== undefined)
     const expects = all([isOneOf("status", expected.statuses), is("owner", expected.owner)])
+    const settledNow =
+      change.status !== undefined && isSettled(change.status) ? [`settled_at = ${dialect.now}`] : []
+    const sets = [...given.map(field => `${columnOf[field]} = ?`), ...settledNow]
     // Also of nothing that changes it is asked whether the task is as expected.
-    const set = given.length === 0 ? "id = id" : given.map(field => `${columnOf[field]} = ?`).join(", ")
+    const set = sets.length === 0 ? "id = id" : sets.join(", ")
     const args = [...given.map(field => change[field] ?? null), id, ...expects.args]
     // The `CASE` keeps PostgreSQL from looking for the task among all of its owner's, by the index that has those.
     const where = `id = ? AND CASE WHEN ${expects.sql} THEN 1 ELSE 0 END = 1`
@@ -181,25 +190,36 @@ export const make = (executor: Executor, group: Group, dialect: Dialect): Encode
       Effect.forEach(Arr.chunksOf(Arr.dedupe(ids), most), ids => executor.execute(placesOf(ids))),
       results => read(() => results.flatMap(({ rows }) => rows.map(readPlace)))
     ),
-  deleteSettled: (statuses, before) => {
+  owned: owner =>
+    Effect.flatMap(
+      executor.execute(
+        statement(`SELECT id, status, owner FROM eddy_tasks WHERE owner = ? AND ${isLeft.sql}`, [
+          owner,
+          ...isLeft.args
+        ])
+      ),
+      ({ rows }) => read(() => rows.map(readPlace))
+    ),
+  deleteSettled: (statuses, age) => {
     const where = isOneOf("status", statuses.filter(isSettled))
     return Effect.map(
       group.write("tasks", [
-        statement(`DELETE FROM eddy_tasks WHERE ${where.sql} AND completed_at < ? AND is_delivered = 1`, [
-          ...where.args,
-          before
-        ])
+        statement(
+          `DELETE FROM eddy_tasks
+          WHERE ${where.sql} AND settled_at <= ${dialect.now} - ? AND is_delivered = 1`,
+          [...where.args, age]
+        )
       ]),
       ([deleted]) => deleted?.rowsAffected ?? 0
     )
   },
-  renewLease: (owner, until) =>
+  renewLease: (owner, milliseconds) =>
     Effect.asVoid(
       group.write(`owner ${owner}`, [
         statement(
-          `INSERT INTO eddy_owners (id, lives_until) VALUES (?, ?)
+          `INSERT INTO eddy_owners (id, lives_until) VALUES (?, ${dialect.now} + ?)
           ON CONFLICT (id) DO UPDATE SET lives_until = excluded.lives_until`,
-          [owner, until]
+          [owner, milliseconds]
         )
       ])
     ),
@@ -207,8 +227,7 @@ export const make = (executor: Executor, group: Group, dialect: Dialect): Encode
     Effect.asVoid(
       group.write(`owner ${owner}`, [statement("DELETE FROM eddy_owners WHERE id = ?", [owner])])
     ),
-  inherit: (heir, now) => {
-    const { args, sql } = isOneOf("status", settled)
+  inherit: heir => {
     // One heir at a time, and its leases are seen by the next: otherwise what it has just got would seem to be left too.
     const alone = dialect.alone("inherit")
     return Effect.flatMap(
@@ -218,15 +237,16 @@ export const make = (executor: Executor, group: Group, dialect: Dialect): Encode
           `WITH left_behind AS (
             SELECT position FROM eddy_tasks AS task
             WHERE task.owner IS NOT NULL
-              AND (task.status IN ('pending', 'running') OR (${sql} AND task.is_delivered = 0))
+              AND ${isLeft.sql}
               AND NOT EXISTS (
-                SELECT 1 FROM eddy_owners AS owner WHERE owner.id = task.owner AND owner.lives_until > ?
+                SELECT 1 FROM eddy_owners AS lease
+                WHERE lease.id = task.owner AND lease.lives_until > ${dialect.now}
               )
             ORDER BY position ${dialect.claimed("task")}
           )
           UPDATE eddy_tasks SET owner = ? WHERE position IN (SELECT position FROM left_behind)
           RETURNING ${columns}`,
-          [...args, now, heir]
+          [...isLeft.args, heir]
         )
       ]),
       results =>
