@@ -15,6 +15,7 @@ import type { RunContext, Step, StepContext } from "../workflow/definition.js"
 import * as CoreStep from "../workflow/Step.js"
 import { Agent } from "./Agent.js"
 import { fromPromise } from "./fromPromise.js"
+import { callWithin } from "./nestedCalls.js"
 import type { ToolWriter } from "./toolContext.js"
 
 /** What a step knows of the run it belongs to. @since 0.1.0 @category models */
@@ -225,7 +226,7 @@ const ofFunction = (options: AnyOptions): PromiseStep<string, unknown, unknown> 
       ...(timeout === undefined ? {} : { timeout }),
       execute: (input: unknown, context: StepContext) =>
         Effect.flatMap(Effect.runtime(), runtime =>
-          fromPromise(() => execute(toExecution(input, context, runtime)))
+          fromPromise(() => callWithin(runtime.context, () => execute(toExecution(input, context, runtime))))
         )
     })
   )

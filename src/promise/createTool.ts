@@ -12,6 +12,7 @@ import * as Tool from "../tool/Tool.js"
 import type * as ToolSchema from "../tool/ToolSchema.js"
 import { type ToolBackground, toBackground } from "./background.js"
 import { fromPromise } from "./fromPromise.js"
+import { callWithin } from "./nestedCalls.js"
 import { type ToolExecutionContext, toContext } from "./toolContext.js"
 
 export type { ApprovalContext } from "../tool/approval.js"
@@ -167,13 +168,13 @@ export const createTool = <
           ? {}
           : {
               execute: (input, context) =>
-                Effect.flatMap(Effect.runtime(), runtime =>
-                  suspendSchema === undefined
-                    ? fromPromise(() => execute(input, toContext(context, runtime)))
-                    : stopping(whenOver =>
-                        fromPromise(() => execute(input, toContext(context, runtime, whenOver)))
-                      )
-                )
+                Effect.flatMap(Effect.runtime(), runtime => {
+                  const run = (whenOver?: (stop: () => void) => void) =>
+                    fromPromise(() =>
+                      callWithin(runtime.context, () => execute(input, toContext(context, runtime, whenOver)))
+                    )
+                  return suspendSchema === undefined ? run() : stopping(run)
+                })
             })
       })
     )

@@ -52,6 +52,18 @@ const lost = (toolCallId: string): StorageError =>
     message: `What came of call "${toolCallId}" is not kept: this process had not been heard of for ${leaseMs} ms, and somebody has decided about the call again. Ask the run.`
   })
 
+/** Something that a decision waits for before it is carried out, while its claim is renewed. */
+export const keepingClaim = <R, A, E>(
+  { runId, suspension }: Run<R>,
+  { call, owner }: Leg<R>,
+  awaited: Effect.Effect<A, E>
+): Effect.Effect<A, E> => {
+  const { store } = suspension
+  return store === undefined
+    ? awaited
+    : Effect.raceFirst(awaited, Effect.zipRight(renewing(store, runId, call.toolCallId, owner), Effect.never))
+}
+
 /** Begins to carry out a decision: its call is executed, or refused. */
 export const decide = <R>(run: Run<R>, leg: Leg<R>): Decision<R> => {
   const { messageId, runId, suspension } = run
