@@ -149,6 +149,7 @@ export {
   TaskNotFound,
   TaskReaderTooSlow,
   TaskRejected,
+  ThreadBusy,
   ThreadNotFound,
   ToolCallCutOff,
   ToolCallNotPending,

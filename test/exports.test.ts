@@ -112,6 +112,7 @@ describe("the doors", () => {
       "TaskNotFound",
       "TaskReaderTooSlow",
       "TaskRejected",
+      "ThreadBusy",
       "ThreadNotFound",
       "ToolCallCutOff",
       "ToolCallNotPending",

@@ -10,6 +10,7 @@ import type { Step } from "../output/FullOutput.js"
 import type { Input } from "../protocol/Conversation.js"
 import type { Message } from "../protocol/Message.js"
 import type { JsonValue, ProviderMetadata } from "../protocol/safeJson.js"
+import type { WhenBusy } from "../storage/ThreadStore.js"
 import type { ClientTool } from "../tool/clientTools.js"
 import type * as Tool from "../tool/Tool.js"
 import type { RequestContext } from "../tool/ToolContext.js"
@@ -195,6 +196,13 @@ export interface MemorySettings {
    * in which they begin. `false` or 0: none. Default 40.
    */
   readonly lastMessages?: number | false
+  /**
+   * What a run does while another run of this process speaks in its thread. `queue`: it starts, and waits for its turn before it
+   * recalls the thread, first come, first served; `timeouts.run` counts that time. `reject`: it fails with `ThreadBusy`.
+   * `parallel`: it recalls what there is, and both speak at once; their messages stand in the thread apart. A thread whose runs
+   * are suspended, or wait for background tasks, is not busy. Default `queue`.
+   */
+  readonly whenBusy?: WhenBusy
 }
 
 /** The thread that a run belongs to. It is made when there is none. @since 0.1.0 @category models */

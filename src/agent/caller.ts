@@ -1,6 +1,7 @@
 /** Who a run works for: the tool call of another run, a step of a workflow, or nobody. */
 import * as Context from "effect/Context"
 import type { Usage } from "../protocol/tokens.js"
+import type { ThreadTurn } from "../storage/ThreadStore.js"
 
 /** What a run needs to know of the tool call that started it. */
 export interface CallerInfo {
@@ -10,6 +11,8 @@ export interface CallerInfo {
   readonly depth: number
   /** How many there may be. */
   readonly maxDepth: number
+  /** The turns of the runs that the call is of, in their threads: who works for them does not wait for them. */
+  readonly turns: ReadonlyArray<ThreadTurn>
   /** Fires when the call is stopped, before its fiber hears of it; `undefined` for nobody. */
   readonly signal: () => AbortSignal | undefined
   /** What the run has used so far counts into the step of the caller, whenever that is told. */
@@ -25,6 +28,7 @@ const nobody: CallerInfo = {
   call: undefined,
   depth: 0,
   maxDepth: Number.POSITIVE_INFINITY,
+  turns: [],
   signal: () => undefined,
   counts: () => undefined,
   tell: () => undefined,

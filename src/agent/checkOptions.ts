@@ -4,6 +4,7 @@ import * as Predicate from "effect/Predicate"
 import type { LanguageModel, ToolChoice, ToolDefinition } from "../model/ModelPort.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
 import { refuseUnknown } from "../protocol/options.js"
+import type { WhenBusy } from "../storage/ThreadStore.js"
 import { milliseconds } from "../tool/background.js"
 import type { Tool } from "../tool/Tool.js"
 import type { ModelChoice } from "./loop/retrying.js"
@@ -294,9 +295,19 @@ export const lastMessagesOf = (
   return given === false ? 0 : wholeNumber("memory.lastMessages", given, 40, 0)
 }
 
+/** What a run does whose thread is busy. Throws `InvalidConfiguration`. */
+export const whenBusyOf = (agent: MemorySettings | undefined, run: MemorySettings | undefined): WhenBusy => {
+  const given = run?.whenBusy ?? agent?.whenBusy ?? "queue"
+  if (given === "queue" || given === "reject" || given === "parallel") return given
+  throw memoryRefused(
+    "memory.whenBusy",
+    `\`memory.whenBusy\` is ${String(given)}. Give "queue", "reject" or "parallel", or leave it out for "queue".`
+  )
+}
+
 /** Refuses a thread that nobody could name again. */
 export const checkMemory = (memory: MemoryOptions): void => {
-  refuseUnknown("`memory`", memory, ["thread", "resource", "after", "lastMessages"])
+  refuseUnknown("`memory`", memory, ["thread", "resource", "after", "lastMessages", "whenBusy"])
   if (memory.after !== undefined && (typeof memory.after !== "string" || memory.after === "")) {
     throw memoryRefused(
       "memory.after",
@@ -304,6 +315,7 @@ export const checkMemory = (memory: MemoryOptions): void => {
     )
   }
   lastMessagesOf(undefined, memory)
+  whenBusyOf(undefined, memory)
   if (Predicate.isRecord(memory.thread)) {
     refuseUnknown("`memory.thread`", memory.thread, ["id", "title", "metadata"])
   }

@@ -9,7 +9,14 @@ import { InvalidConfiguration } from "../protocol/Errors.js"
 import { refuseUnknown } from "../protocol/options.js"
 import type { ThreadStore } from "../storage/ThreadStore.js"
 import type * as Tool from "../tool/Tool.js"
-import { defaultFields, lastMessagesOf, modelsOf, settingsOf, toolsByName } from "./checkOptions.js"
+import {
+  defaultFields,
+  lastMessagesOf,
+  modelsOf,
+  settingsOf,
+  toolsByName,
+  whenBusyOf
+} from "./checkOptions.js"
 import type { GoalOptions } from "./goals/GoalOptions.js"
 import { type GoalSettings, goalOf } from "./goals/goalSettings.js"
 import type {
@@ -131,8 +138,9 @@ export const make = <const Tools extends ReadonlyArray<Tool.Any> = []>(
   refuseUnknown(`Agent "${id}"`, options, agentFields)
   const settings = settingsOf(defaults, {})
   if (typeof model !== "function") modelsOf(model, settings.maxRetries)
-  if (memory !== undefined) refuseUnknown("`memory` of an agent", memory, ["lastMessages"])
+  if (memory !== undefined) refuseUnknown("`memory` of an agent", memory, ["lastMessages", "whenBusy"])
   lastMessagesOf(memory, undefined)
+  whenBusyOf(memory, undefined)
   return {
     [TypeId]: TypeId,
     id,

@@ -307,7 +307,9 @@ const ready = Effect.fnUntraced(function* <
             )
       if (run.isOver || thread === undefined) return left
       run.rememberCutOff?.()
-      return Effect.zipRight(stopped, Effect.zipRight(storeLast(run), tasks?.lost ?? Effect.void))
+      return Effect.zipRight(stopped, Effect.zipRight(storeLast(run), tasks?.lost ?? Effect.void)).pipe(
+        Effect.ensuring(Effect.sync(() => thread.turn?.end()))
+      )
     }
   }
   caller.counts(

@@ -1,7 +1,7 @@
 /** Which thread a run belongs to. */
 import type { Entry } from "../protocol/Conversation.js"
-import type { ThreadStore } from "../storage/ThreadStore.js"
-import { lastMessagesOf } from "./checkOptions.js"
+import type { ThreadStore, ThreadTurn, WhenBusy } from "../storage/ThreadStore.js"
+import { lastMessagesOf, whenBusyOf } from "./checkOptions.js"
 import type { MemoryOptions, MemorySettings } from "./RunOptions.js"
 
 /** The thread of one run. */
@@ -14,6 +14,9 @@ export interface RunThread {
   readonly lastMessages: number
   /** The message that the run goes on behind. */
   readonly after: string | undefined
+  readonly whenBusy: WhenBusy
+  /** Its turn, from when it has it. */
+  turn: ThreadTurn | undefined
   /** What was handed to the run, before it is brought together with what the thread holds. */
   entries: ReadonlyArray<Entry>
   /** How many of the messages that the run added are stored. */
@@ -37,6 +40,9 @@ export const makeThread = (
     lastMessages: lastMessagesOf(agent, settings),
     // What the turn before has said is not to go.
     after: isFirst ? after : undefined,
+    // A turn that answers tasks was requested by no caller who could come again.
+    whenBusy: isFirst ? whenBusyOf(agent, settings) : "queue",
+    turn: undefined,
     entries,
     stored: 0
   }

@@ -2,12 +2,14 @@
 import * as Effect from "effect/Effect"
 import { type Entry, partId, settled } from "../protocol/Conversation.js"
 import { answeredCalls } from "../protocol/conversationPairs.js"
+import type { ThreadBusy } from "../protocol/Errors.js"
 import type { Message } from "../protocol/Message.js"
 import type { ThreadMessage } from "../storage/ThreadStore.js"
 import type { Run } from "./loop/run.js"
 import type { RunThread } from "./runThread.js"
 
-const bySequence = (left: ThreadMessage, right: ThreadMessage): number => left.sequence - right.sequence
+const byPlace = (left: ThreadMessage, right: ThreadMessage): number =>
+  left.block - right.block || left.sequence - right.sequence
 
 /** What the thread knows and what was handed over, each message once, in the order of the thread. */
 const merged = (
@@ -15,7 +17,7 @@ const merged = (
   stored: ReadonlyArray<ThreadMessage>
 ): ReadonlyArray<Message> => {
   const byId = new Map([...recalled, ...stored].map(message => [message.id, message]))
-  return [...byId.values()].sort(bySequence).map(({ message }) => message)
+  return [...byId.values()].sort(byPlace).map(({ message }) => message)
 }
 
 /**
@@ -58,6 +60,30 @@ const unknown = (entries: ReadonlyArray<Entry>, recalled: ReadonlyArray<ThreadMe
   }
 }
 
+/** Waits until the run may speak in its thread. Interrupted, it leaves the line. A run that has spoken is not rejected. */
+export const takeTurn = <R>({ caller, runId }: Run<R>, thread: RunThread): Effect.Effect<void, ThreadBusy> =>
+  Effect.uninterruptibleMask(restore => {
+    const { id: threadId, resourceId, turn: before } = thread
+    const whenBusy = before !== undefined && thread.whenBusy === "reject" ? "queue" : thread.whenBusy
+    const request = { threadId, resourceId, runId, whenBusy, within: caller.turns }
+    return Effect.map(restore(thread.store.takeTurn(request)), turn => {
+      thread.turn = turn
+    })
+  })
+
+/** Waits for something while other runs of the thread may speak. */
+export const betweenTurns = <R>(
+  run: Run<R>,
+  awaited: Effect.Effect<void>
+): Effect.Effect<void, ThreadBusy> => {
+  const { thread } = run
+  if (thread === undefined) return awaited
+  return Effect.suspend(() => {
+    thread.turn?.end()
+    return Effect.zipRight(awaited, takeTurn(run, thread))
+  })
+}
+
 /**
  * Opens the thread, stores what was handed to the run, and gives the conversation that the model is told. System messages
  * are for this run only: they come first, and are not stored.
@@ -70,6 +96,7 @@ export const openThread = Effect.fnUntraced(function* <R>(run: Run<R>, thread: R
     ...(title === undefined ? {} : { title }),
     ...(metadata === undefined ? {} : { metadata })
   })
+  yield* store.startRun(id, run.runId)
   if (after !== undefined) yield* store.deleteAfter(id, after)
   const recalled = lastMessages === 0 ? [] : yield* store.messages(id, { last: lastMessages })
   const system = entries.flatMap(({ message }) => (message.role === "system" ? [message] : []))

@@ -97,8 +97,11 @@ const noValue = ({ message }: Error): Refusal =>
 const finished = (full: FullOutput, suspensions: ReadonlyArray<Chunk>, isValueNeeded: boolean) => {
   switch (full.status) {
     case "failed":
-      // No 5xx, which clients repeat: the tools of this run have done what they did.
-      return new Refusal({ status: 424, message: full.error?.message ?? "The run failed." })
+      // No 5xx, which clients repeat: the tools of this run have done what they did. A run of a busy thread has done nothing.
+      return new Refusal({
+        status: full.error?.name === "ThreadBusy" ? 409 : 424,
+        message: full.error?.message ?? "The run failed."
+      })
     case "aborted":
       return new Refusal({ status: 409, message: "The run was stopped." })
     case "success":

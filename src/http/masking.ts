@@ -19,6 +19,7 @@ export interface Exposed {
 const isPublic = (error: unknown): boolean =>
   error instanceof Errors.RunAborted ||
   error instanceof Errors.RunTimedOut ||
+  error instanceof Errors.ThreadBusy ||
   error instanceof Errors.RunSuspended ||
   error instanceof Errors.AgentDepthExceeded ||
   error instanceof Errors.InvalidMessage ||

@@ -50,6 +50,7 @@ export const fromError = (error: unknown, exposed: boolean): Refusal => {
     return new Refusal({ status: 409, message: "This call waits for nobody." })
   }
   if (error instanceof Errors.ThreadNotFound) return notFound("Thread")
+  if (error instanceof Errors.ThreadBusy) return new Refusal({ status: 409, message: error.message })
   if (error instanceof Errors.TaskNotFound) return notFound("Task")
   if (error instanceof Errors.InvalidTaskState) {
     return new Refusal({ status: 409, message: `The task is ${error.status}.` })

@@ -7,6 +7,7 @@ import * as FiberId from "effect/FiberId"
 import * as FiberRef from "effect/FiberRef"
 import * as Predicate from "effect/Predicate"
 import * as Runtime from "effect/Runtime"
+import { callWithin } from "./nestedCalls.js"
 
 /** Calls a function in an asynchronous context, where `AsyncLocalStorage` finds what it holds. */
 type Within = <A>(run: () => A) => A
@@ -79,8 +80,9 @@ export const suspendable = <A>(
       rejected.catch(() => undefined)
       return rejected
     }
-    const executed = Effect.flatMap(Effect.exit(fromPromise(() => run(start, runtime))), exit =>
-      suspending.size === 0 ? exit : Effect.zipRight(Fiber.joinAll(suspending), exit)
+    const executed = Effect.flatMap(
+      Effect.exit(fromPromise(() => callWithin(runtime.context, () => run(start, runtime)))),
+      exit => (suspending.size === 0 ? exit : Effect.zipRight(Fiber.joinAll(suspending), exit))
     )
     const close = Effect.sync(() => {
       isOver = true

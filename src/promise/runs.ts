@@ -8,6 +8,7 @@ import type { Recording } from "../agent/recording.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
 import { ThreadStore } from "../storage/ThreadStore.js"
 import { inCallContext } from "./fromPromise.js"
+import { startedWithin } from "./nestedCalls.js"
 
 /** Runs effects somewhere. */
 export interface Host {
@@ -57,8 +58,9 @@ export const make = (host: Host, ready?: () => Promise<unknown>): Runs => {
     needy: Effect.Effect<R, unknown, ThreadStore>,
     abort: Recording["abort"]
   ): Promise<R> => {
-    if (ready === undefined) return begin(needy, abort)
-    const go = () => begin(needy, abort)
+    const nested = startedWithin(needy)
+    if (ready === undefined) return begin(nested, abort)
+    const go = () => begin(nested, abort)
     // A host that cannot begin says so to the run.
     return ready().then(go, go)
   }

@@ -90,6 +90,18 @@ export class ThreadNotFound extends tagged("ThreadNotFound")<{
   readonly message: string
 }> {}
 
+/**
+ * Another run speaks in the thread, and `memory.whenBusy` is `reject`. `runId` is the run that speaks, or waits for its turn.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class ThreadBusy extends tagged("ThreadBusy")<{
+  readonly threadId: string
+  readonly runId: string
+  readonly message: string
+}> {}
+
 /** The thread has no objective that could be changed. Set one with `setObjective` first. @since 0.1.0 @category errors */
 export class ObjectiveNotFound extends tagged("ObjectiveNotFound")<{
   readonly threadId: string
@@ -350,6 +362,7 @@ export type AgentError =
   | RunAborted
   | RunTimedOut
   | StorageError
+  | ThreadBusy
   | ThreadNotFound
   | AgentDepthExceeded
   | ProcessorFailed
@@ -362,6 +375,7 @@ export const isAgentError = (value: unknown): value is AgentError =>
   value instanceof InvalidMessage ||
   value instanceof RunTimedOut ||
   value instanceof StorageError ||
+  value instanceof ThreadBusy ||
   value instanceof ThreadNotFound ||
   value instanceof AgentDepthExceeded ||
   value instanceof ProcessorFailed

@@ -16,7 +16,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import { StorageError, type ThreadNotFound } from "../protocol/Errors.js"
+import { StorageError, ThreadBusy, type ThreadNotFound } from "../protocol/Errors.js"
 import { lazily } from "../protocol/lazily.js"
 import type { Message, ToolResultPart } from "../protocol/Message.js"
 import type { Objective } from "../protocol/Objective.js"
@@ -25,8 +25,10 @@ import { ask, mostTries, notFound, optionalText, whole } from "./asking.js"
 import * as memoryThreads from "./memoryThreads.js"
 import * as objectives from "./objectives.js"
 import type { Encoded } from "./threadRows.js"
+import { type ThreadTurn, ThreadTurns, type TurnRequest } from "./threadTurns.js"
 
 export type { Encoded, MessageRow, NewMessageRow, Objectives, Place, ThreadRow } from "./threadRows.js"
+export type { ThreadTurn, TurnRequest, WhenBusy } from "./threadTurns.js"
 
 /** What an application keeps with a thread. @since 0.1.0 @category models */
 export type Metadata = { readonly [key: string]: JsonValue }
@@ -50,7 +52,12 @@ export interface ThreadMessage {
   readonly threadId: string
   /** The run that said it. */
   readonly runId?: string
-  /** Its place in the thread, from 1, without gaps: the order of appending, whatever clocks and ids say. */
+  /**
+   * The block of its run: the messages of one run stand together, in the order in which the runs started, from 1. Messages that no
+   * run sent, and that follow each other in one `append`, are a block; messages that an earlier version stored are block 0.
+   */
+  readonly block: number
+  /** The order of storing, from 1: the order within a block, whatever clocks and ids say. */
   readonly sequence: number
   readonly createdAt: Date
   readonly message: Message
@@ -120,8 +127,23 @@ export class ThreadStore extends Context.Tag("eddy/ThreadStore")<
     /** Deletes the thread with its messages. Whether there was one. */
     readonly delete: (id: string) => Effect.Effect<boolean, StorageError>
     /**
-     * Adds messages at the end, all or none, in this order, with none of another call between them. One whose id the
-     * thread has already takes that one's place: `sequence` and `createdAt` stay, everything else is replaced. Of
+     * Waits until a run may speak in its thread, as `whenBusy` has it; whoever takes the turn ends it. Interrupted, the run leaves
+     * the line. Turns are those of this service: runs in other processes are not waited for. Fails with `ThreadBusy` under
+     * `reject`.
+     */
+    readonly takeTurn: (request: TurnRequest) => Effect.Effect<ThreadTurn, ThreadBusy>
+    /**
+     * Gives a run its block in the thread, behind those of all runs that started before; a run that has one keeps it. The
+     * block.
+     */
+    readonly startRun: (
+      threadId: string,
+      runId: string
+    ) => Effect.Effect<number, StorageError | ThreadNotFound>
+    /**
+     * Adds messages at the end of the blocks of their runs, all or none, in this order; a run without a block starts, and
+     * messages without a run stand behind all others. One whose id the thread has already takes that one's place: `block`,
+     * `sequence` and `createdAt` stay, everything else is replaced. Of
      * messages of one id in one call the last counts, at the place of the first. Gives them back as stored, in the order
      * given. An empty list changes nothing.
      */
@@ -130,7 +152,7 @@ export class ThreadStore extends Context.Tag("eddy/ThreadStore")<
       messages: ReadonlyArray<NewMessage>
     ) => Effect.Effect<ReadonlyArray<ThreadMessage>, StorageError | ThreadNotFound>
     /**
-     * The messages in order; none when there is no such thread.
+     * The messages in order of their blocks, in a block of `sequence`; none when there is no such thread.
      *
      * `last` asks for that many of the newest, and for what stands before them up to the beginning of the turn in which
      * they begin, because providers refuse a prompt that begins in the middle of a turn. A turn begins with the nearest
@@ -142,7 +164,7 @@ export class ThreadStore extends Context.Tag("eddy/ThreadStore")<
       options?: { readonly last?: number }
     ) => Effect.Effect<ReadonlyArray<ThreadMessage>, StorageError>
     /**
-     * Puts this outcome of a call in the place of the one that the newest tool message with such a call has, and leaves
+     * Puts this outcome of a call in the place of the one that the tool message stored last with such a call has, and leaves
      * everything else as it is, also what others change meanwhile. Whether there was one.
      *
      * `accepts` says which outcomes it may take the place of, and of which run's messages: providers use the id of a call
@@ -190,6 +212,7 @@ const distinct = (messages: ReadonlyArray<NewMessage>): ReadonlyArray<NewMessage
  */
 export const make = (driver: Encoded): Context.Tag.Service<ThreadStore> => ({
   ...objectives.make(driver),
+  takeTurn: takingTurns(),
   open: Effect.fnUntraced(function* (thread) {
     const operation = "ThreadStore.open"
     const { readThread, writeMetadata } = yield* rows
@@ -237,6 +260,10 @@ export const make = (driver: Encoded): Context.Tag.Service<ThreadStore> => ({
   delete: Effect.fnUntraced(function* (id) {
     return yield* ask("ThreadStore.delete", driver.delete(wellFormed(id)))
   }),
+  startRun: Effect.fnUntraced(function* (threadId, runId) {
+    const block = yield* ask("ThreadStore.startRun", driver.startRun(wellFormed(threadId), wellFormed(runId)))
+    return Option.isNone(block) ? yield* notFound(threadId) : block.value
+  }),
   append: Effect.fnUntraced(function* (threadId, messages) {
     const operation = "ThreadStore.append"
     const id = wellFormed(threadId)
@@ -251,12 +278,13 @@ export const make = (driver: Encoded): Context.Tag.Service<ThreadStore> => ({
     const places = yield* ask(operation, driver.append(id, newRows, now))
     if (Option.isNone(places)) return yield* notFound(threadId)
     const stored = new Map(
-      Arr.zipWith(written, places.value, ({ message, row }, { createdAt, sequence }) => [
+      Arr.zipWith(written, places.value, ({ message, row }, { block, createdAt, sequence }) => [
         row.id,
         {
           id: row.id,
           threadId: id,
           ...(row.runId === null ? {} : { runId: row.runId }),
+          block,
           sequence,
           createdAt: new Date(createdAt),
           message
@@ -310,6 +338,28 @@ export const make = (driver: Encoded): Context.Tag.Service<ThreadStore> => ({
     return yield* ask("ThreadStore.deleteAfter", asked)
   })
 })
+
+const takingTurns = (): ThreadStore["Type"]["takeTurn"] => {
+  const turns = new ThreadTurns()
+  return request =>
+    Effect.suspend(() => {
+      const entered = turns.enter(request)
+      if (entered._tag === "Busy") return Effect.fail(threadBusy(request.threadId, entered.runId))
+      const { turn } = entered
+      if (turn.isHeld()) return Effect.succeed(turn)
+      return Effect.async(resume => {
+        turn.onAdmitted(() => resume(Effect.succeed(turn)))
+        return Effect.sync(turn.end)
+      })
+    })
+}
+
+const threadBusy = (threadId: string, runId: string): ThreadBusy =>
+  new ThreadBusy({
+    threadId,
+    runId,
+    message: `Run "${runId}" speaks in thread "${threadId}", and \`memory.whenBusy\` is "reject". Start the run when that one has ended, or give "queue".`
+  })
 
 /** The message with another outcome of the call; `undefined` when it has none of it that may be replaced. */
 const withOutcome = (

@@ -10,6 +10,7 @@
  * @since 0.1.0
  */
 
+import { blockCases } from "./conformance/blockCases.js"
 import { contentCases } from "./conformance/contentCases.js"
 import { cutCases } from "./conformance/cutCases.js"
 import * as Conformance from "./conformance/kit.js"
@@ -37,6 +38,7 @@ export type NotConforming = Conformance.NotConforming
 export const cases: ReadonlyArray<Case> = [
   ...threadCases,
   ...messageCases,
+  ...blockCases,
   ...contentCases,
   ...outcomeCases,
   ...cutCases

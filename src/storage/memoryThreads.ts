@@ -5,11 +5,23 @@ import type { Encoded, MessageRow, NewMessageRow, Place, ThreadRow } from "./thr
 
 interface Stored {
   readonly thread: ThreadRow
-  /** In order of `sequence`, without gaps: a message's index is its sequence less 1. */
+  /** In order of their blocks, in a block of their sequence. */
   readonly messages: Array<MessageRow>
-  readonly indexes: Map<string, number>
+  /** The places of messages, by id. */
+  readonly places: Map<string, Place>
+  /** The blocks of runs, by id. */
+  readonly runs: Map<string, number>
+  /** The highest block and sequence. */
+  readonly last: { block: number; sequence: number }
   readonly objective: string | null
 }
+
+const isBehind = (one: Place, other: Place): boolean =>
+  one.block > other.block || (one.block === other.block && one.sequence > other.sequence)
+
+/** How many of the messages stand at this place or before it. */
+const countUpTo = (messages: ReadonlyArray<MessageRow>, place: Place): number =>
+  messages.findLastIndex(message => !isBehind(message, place)) + 1
 
 /** Where the turn begins that the message at `first` belongs to. */
 const beginOfTurn = (messages: ReadonlyArray<MessageRow>, first: number): number => {
@@ -18,14 +30,34 @@ const beginOfTurn = (messages: ReadonlyArray<MessageRow>, first: number): number
   return index
 }
 
-const put = (stored: Stored, message: NewMessageRow, now: number): Place => {
-  const { indexes, messages, thread } = stored
-  const index = indexes.get(message.id) ?? messages.length
-  const { createdAt = now } = messages[index] ?? {}
-  const place = { sequence: index + 1, createdAt }
-  messages[index] = { ...message, ...place, threadId: thread.id }
-  indexes.set(message.id, index)
-  return place
+/** The block of a run, made behind all others when it has none. */
+const blockOf = ({ last, runs }: Stored, runId: string): number => {
+  const block = runs.get(runId) ?? ++last.block
+  runs.set(runId, block)
+  return block
+}
+
+const put = (stored: Stored, messages: ReadonlyArray<NewMessageRow>, now: number): ReadonlyArray<Place> => {
+  const { last, places, thread } = stored
+  let ofNoRun: number | undefined
+  return messages.map(message => {
+    const known = places.get(message.id)
+    if (known !== undefined) {
+      stored.messages[countUpTo(stored.messages, known) - 1] = { ...message, ...known, threadId: thread.id }
+      return known
+    }
+    if (message.runId !== null) ofNoRun = undefined
+    else if (ofNoRun === undefined) ofNoRun = ++last.block
+    const block = message.runId === null ? (ofNoRun ?? last.block) : blockOf(stored, message.runId)
+    const place = { block, sequence: ++last.sequence, createdAt: now }
+    stored.messages.splice(countUpTo(stored.messages, place), 0, {
+      ...message,
+      ...place,
+      threadId: thread.id
+    })
+    places.set(message.id, place)
+    return place
+  })
 }
 
 /** A driver whose threads go with it. */
@@ -44,7 +76,14 @@ export const make = (): Encoded => {
       Effect.sync(() => {
         const stored = threads.get(thread.id)
         if (stored !== undefined) return stored.thread
-        threads.set(thread.id, { thread, messages: [], indexes: new Map(), objective: null })
+        threads.set(thread.id, {
+          thread,
+          messages: [],
+          places: new Map(),
+          runs: new Map(),
+          last: { block: 0, sequence: 0 },
+          objective: null
+        })
         return thread
       }),
     get: id => Effect.sync(() => Option.map(find(id), ({ thread }) => thread)),
@@ -65,11 +104,13 @@ export const make = (): Encoded => {
         )
       ),
     delete: id => Effect.sync(() => threads.delete(id)),
+    startRun: (threadId, runId) =>
+      Effect.sync(() => Option.map(find(threadId), stored => blockOf(stored, runId))),
     append: (threadId, messages, now) =>
       Effect.sync(() =>
         Option.map(find(threadId), stored => {
           change(stored, { updatedAt: now })
-          return messages.map(message => put(stored, message, now))
+          return put(stored, messages, now)
         })
       ),
     messages: (threadId, last) =>
@@ -83,18 +124,24 @@ export const make = (): Encoded => {
         Option.fromNullable(
           threads
             .get(threadId)
-            ?.messages.findLast(
+            ?.messages.filter(
               ({ content, role, sequence }) =>
                 role === "tool" && (before === undefined || sequence < before) && content.includes(text)
+            )
+            .reduce<MessageRow | undefined>(
+              (newest, message) => (message.sequence > (newest?.sequence ?? 0) ? message : newest),
+              undefined
             )
         )
       ),
     replace: (threadId, id, expected, content, now) =>
       Effect.sync(() => {
         const stored = threads.get(threadId)
-        const index = stored?.indexes.get(id)
-        const message = index === undefined ? undefined : stored?.messages[index]
-        if (stored === undefined || index === undefined || message?.content !== expected) return false
+        const place = stored?.places.get(id)
+        if (stored === undefined || place === undefined) return false
+        const index = countUpTo(stored.messages, place) - 1
+        const message = stored.messages[index]
+        if (message?.content !== expected) return false
         stored.messages[index] = { ...message, content }
         change(stored, { updatedAt: now })
         return true
@@ -102,9 +149,11 @@ export const make = (): Encoded => {
     deleteAfter: (threadId, id, now) =>
       Effect.sync(() => {
         const stored = threads.get(threadId)
-        const index = stored?.indexes.get(id)
-        if (stored === undefined || index === undefined) return false
-        for (const gone of stored.messages.splice(index + 1)) stored.indexes.delete(gone.id)
+        const place = stored?.places.get(id)
+        if (stored === undefined || place === undefined) return false
+        const gone = stored.messages.splice(countUpTo(stored.messages, place))
+        for (const message of gone) stored.places.delete(message.id)
+        stored.last.sequence = stored.messages.reduce((last, { sequence }) => Math.max(last, sequence), 0)
         change(stored, { updatedAt: now })
         return true
       }),

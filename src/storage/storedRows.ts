@@ -25,6 +25,7 @@ const readMessageRow = Schema.decodeUnknownEither(
     id: Schema.String,
     threadId: Schema.String,
     runId: Schema.NullOr(Schema.String),
+    block: Schema.Int,
     sequence: Schema.Int,
     createdAt: Time,
     content: Content

@@ -26,7 +26,9 @@ export interface NewMessageRow {
 
 /** What a message was given when it was stored first. @since 0.1.0 @category drivers */
 export interface Place {
-  /** 1 for the first message of a thread, and one more for each that follows: no gaps. */
+  /** The block of its run, see {@link Encoded.startRun}; messages that no run sent, and that follow each other in one call, have a block of their own. */
+  readonly block: number
+  /** One more than the highest in the thread, from 1: the order of storing. */
   readonly sequence: number
   readonly createdAt: number
 }
@@ -90,10 +92,16 @@ export interface Encoded {
       readonly updatedAt: number
     }
   ) => Effect.Effect<Option.Option<ThreadRow>, unknown>
-  /** Removes the thread and its messages. Whether there was one. */
+  /** Removes the thread, its messages and the blocks of its runs. Whether there was one. */
   readonly delete: (id: string) => Effect.Effect<boolean, unknown>
   /**
-   * Stores messages at the end of a thread, in this order, with `now` as the time at which they were created. A message
+   * Gives a run its block in a thread: one more than the highest block of the thread, from 1; a run that has a block keeps it. The
+   * thread does not count as changed. The block; none when there is no such thread.
+   */
+  readonly startRun: (threadId: string, runId: string) => Effect.Effect<Option.Option<number>, unknown>
+  /**
+   * Stores messages at the end of the blocks of their runs, in this order, with `now` as the time at which they were created. A
+   * run without a block gets one, as in `startRun`; messages with `runId: null` that follow each other get a new block behind all others. A message
    * whose id the thread has already takes over everything but the place of that one. `now` becomes the thread's
    * `updatedAt`. The places, in the order given; none, and nothing is stored, when there is no such thread.
    */
@@ -103,7 +111,7 @@ export interface Encoded {
     now: number
   ) => Effect.Effect<Option.Option<ReadonlyArray<Place>>, unknown>
   /**
-   * Messages in order of `sequence`; none when there is no such thread. With `last` (at least 1) those from the nearest
+   * Messages in order of `block`, in a block of `sequence`; none when there is no such thread. With `last` (at least 1) those from the nearest
    * message of role `user` at or before the first of the `last` newest; when there is none, all.
    */
   readonly messages: (
@@ -111,7 +119,7 @@ export interface Encoded {
     last: number | undefined
   ) => Effect.Effect<ReadonlyArray<MessageRow>, unknown>
   /**
-   * The newest message of role `tool` whose `content` holds this text somewhere, exactly, and whose `sequence` is below
+   * The message of role `tool` with the highest `sequence` whose `content` holds this text somewhere, exactly, and whose `sequence` is below
    * `before`, when that is given; none when there is no such message.
    */
   readonly findTool: (
@@ -131,8 +139,8 @@ export interface Encoded {
     now: number
   ) => Effect.Effect<boolean, unknown>
   /**
-   * Removes the messages of a thread whose `sequence` is above that of the message of this id; `now` becomes the thread's
-   * `updatedAt` then. Whether there is such a message; when there is none nothing changes.
+   * Removes the messages of a thread that stand behind the message of this id: in a later block, or in its block with a higher
+   * `sequence`; `now` becomes the thread's `updatedAt` then. Whether there is such a message; when there is none nothing changes.
    */
   readonly deleteAfter: (threadId: string, id: string, now: number) => Effect.Effect<boolean, unknown>
   /**

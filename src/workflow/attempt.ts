@@ -142,6 +142,7 @@ class Attempt<R> {
       call: undefined,
       depth: run.caller.depth + 1,
       maxDepth: run.caller.maxDepth,
+      turns: run.caller.turns,
       signal: this.signal.get,
       counts: used => {
         if (!this.isOver) this.nested.push(used)

@@ -70,8 +70,8 @@ describe("in a thread", () => {
         "user",
         "assistant",
         "tool",
-        "user",
         "assistant",
+        "user",
         "assistant"
       ])
       expect(outcomesIn(messages)).toMatchObject([{ toolCallId: "c1", output: { value: { answer: "so" } } }])

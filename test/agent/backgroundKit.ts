@@ -22,6 +22,8 @@ export const loadEverything = (): Promise<unknown> =>
   Promise.all([
     import("../../src/storage/storedRows.js"),
     import("../../src/storage/storedTasks.js"),
+    import("../../src/storage/storedRuns.js"),
+    import("../../src/agent/suspension/snapshotSchema.js"),
     import("../../src/agent/loop/suspending.js"),
     import("../../src/agent/nestedRun.js"),
     Effect.runPromise(Effect.all([parts.background, parts.processing, parts.structured, parts.goingOn])),

@@ -118,7 +118,7 @@ describe("a run with a thread", () => {
       const { calls, layer } = counting()
       const model = ScriptedModel.make([[toolCall("c1", "echo", {}), ends("tool-calls")], reply("done")])
       yield* Effect.provide(Agent.generate(agentOf(model, [echo]), "hi", { memory }), layer)
-      expect(calls).toStrictEqual(["open", "messages", "append", "append", "append"])
+      expect(calls).toStrictEqual(["open", "startRun", "messages", "append", "append", "append"])
     })
   )
 

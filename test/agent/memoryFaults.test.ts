@@ -898,7 +898,7 @@ describe("what a turn costs", () => {
   it.effect("is what is recalled, not what is stored", () =>
     Effect.gen(function* () {
       const costs = {
-        calls: ["open", "messages", "append", "append", "append"],
+        calls: ["open", "startRun", "messages", "append", "append", "append"],
         read: 40,
         written: 4,
         told: 41
@@ -907,7 +907,7 @@ describe("what a turn costs", () => {
       expect(yield* turnOf(1_000, undefined)).toStrictEqual(costs)
       expect(yield* turnOf(1_000, 4)).toStrictEqual({ ...costs, read: 4, told: 5 })
       expect(yield* turnOf(1_000, 0)).toStrictEqual({
-        calls: ["open", "append", "append", "append"],
+        calls: ["open", "startRun", "append", "append", "append"],
         read: 0,
         written: 4,
         told: 1
@@ -926,8 +926,8 @@ describe("what a turn costs", () => {
           yield* Effect.provide(Agent.generate(agent, "go", { memory }), layer)
           return [calls.length, rows.written]
         })
-      expect(yield* written(10)).toStrictEqual([2 + 1 + 10, 1 + 20])
-      expect(yield* written(50)).toStrictEqual([2 + 1 + 50, 1 + 100])
+      expect(yield* written(10)).toStrictEqual([3 + 1 + 10, 1 + 20])
+      expect(yield* written(50)).toStrictEqual([3 + 1 + 50, 1 + 100])
     })
   )
 })

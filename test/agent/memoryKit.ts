@@ -44,6 +44,7 @@ export const counting = () => {
     list: page => Effect.zipRight(note("list"), driver.list(page)),
     update: (id, change) => Effect.zipRight(note("update"), driver.update(id, change)),
     delete: id => Effect.zipRight(note("delete"), driver.delete(id)),
+    startRun: (id, runId) => Effect.zipRight(note("startRun"), driver.startRun(id, runId)),
     append: (id, messages, now) => {
       rows.written += messages.length
       return Effect.zipRight(note("append"), driver.append(id, messages, now))

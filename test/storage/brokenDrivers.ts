@@ -68,6 +68,24 @@ const listedBy = (order: (one: ThreadRow, other: ThreadRow) => number): Mutation
 const mutations: Readonly<Record<string, Mutation>> = {
   "sorts messages by time": sortedBy(({ createdAt }) => createdAt),
   "sorts messages by id": sortedBy(({ id }) => id),
+  "sorts messages by sequence": sortedBy(({ sequence }) => sequence),
+  "gives a run that goes on a new block": driver => ({
+    startRun: (id, runId) => driver.startRun(id, `${runId}${Math.random()}`)
+  }),
+  "puts messages of no run into the last block": driver => {
+    const last = new Map<string, string>()
+    return {
+      append: (id, messages, now) => {
+        const placed = messages.map(message => ({ ...message, runId: message.runId ?? last.get(id) ?? null }))
+        for (const { runId } of messages) if (runId !== null) last.set(id, runId)
+        return driver.append(id, placed, now)
+      },
+      startRun: (id, runId) => {
+        last.set(id, runId)
+        return driver.startRun(id, runId)
+      }
+    }
+  },
   "gives messages backwards": changedRows(rows => [...rows].reverse()),
   "counts sequences from 0": driver => ({
     append: (id, messages, now) =>

@@ -9,7 +9,7 @@ import { type Stores, say, start } from "../support/sharedDatabase.js"
 import { taskOf } from "../support/taskOf.js"
 
 /** Versions of the tables, as they are now. */
-const current = [1, 2, 3]
+const current = [1, 2, 3, 4]
 
 const newer = current.length + 1
 
@@ -48,6 +48,19 @@ const databases: ReadonlyArray<Database> = [
 for (const { execute, fresh, isThere, layer, name } of databases) {
   describe.skipIf(!isThere)(name, () => {
     const open = (url: string) => start(layer(url))
+
+    /** As the third version left them. */
+    const withoutBlocks = (url: string) =>
+      Effect.forEach(
+        [
+          "DROP TABLE eddy_thread_runs",
+          "DROP INDEX eddy_messages_in_order",
+          "DROP INDEX eddy_messages_of_users",
+          "ALTER TABLE eddy_messages DROP COLUMN block",
+          "CREATE INDEX eddy_messages_of_users ON eddy_messages (thread_id, sequence) WHERE role = 'user'"
+        ],
+        sql => execute(url, sql)
+      )
 
     it.scopedLive("makes the tables once, and finds them the next time", () =>
       Effect.gen(function* () {
@@ -103,6 +116,7 @@ for (const { execute, fresh, isThere, layer, name } of databases) {
         yield* execute(url, "DROP INDEX eddy_tasks_by_status")
         yield* execute(url, "ALTER TABLE eddy_tasks DROP COLUMN settled_at")
         yield* execute(url, "CREATE INDEX eddy_tasks_by_status ON eddy_tasks (status, completed_at)")
+        yield* withoutBlocks(url)
         yield* execute(url, "DELETE FROM eddy_migrations WHERE version > 1")
         const { tasks, threads } = yield* open(url)
         // It had settled in 1970, by the clock of its process.
@@ -113,6 +127,32 @@ for (const { execute, fresh, isThere, layer, name } of databases) {
         yield* threads.changeObjective(thread, () => Either.right(objective))
         expect(yield* threads.objective(thread)).toEqual(objective)
         expect(yield* threads.messages("t")).toHaveLength(1)
+      })
+    )
+
+    it.scopedLive("keeps the order of messages that an earlier version stored", () =>
+      Effect.gen(function* () {
+        const url = yield* fresh
+        const old = yield* Scope.make()
+        const before = yield* Effect.provideService(open(url), Scope.Scope, old)
+        yield* before.threads.open({ id: "t", resourceId: "r" })
+        yield* Scope.close(old, Exit.void)
+        yield* withoutBlocks(url)
+        yield* execute(url, "DELETE FROM eddy_migrations WHERE version > 3")
+        const interleaved = ["A", "B", "B", "A"]
+        yield* Effect.forEach(interleaved, (run, index) =>
+          execute(
+            url,
+            `INSERT INTO eddy_messages (thread_id, id, sequence, run_id, role, content, created_at)
+            VALUES ('t', '${index + 1}', ${index + 1}, '${run}', 'user', '{"role":"user","content":[]}', 0)`
+          )
+        )
+        const { threads } = yield* open(url)
+        yield* threads.append("t", [{ ...say("5"), runId: "C" }])
+        yield* threads.append("t", [{ ...say("6"), runId: "A" }])
+        yield* threads.append("t", [{ ...say("7"), runId: "C" }])
+        const ids = (yield* threads.messages("t")).map(({ id }) => id)
+        expect(ids).toEqual(["1", "2", "3", "4", "5", "7", "6"])
       })
     )
 

@@ -154,6 +154,7 @@ describe("the conformance cases", () => {
           objectives,
           open,
           replace,
+          startRun,
           update
         } = driver
         const later = <A, E>(effect: Effect.Effect<A, E>) =>
@@ -166,6 +167,7 @@ describe("the conformance cases", () => {
           get: id => later(get(id)),
           list: page => later(list(page)),
           messages: (...given) => later(messages(...given)),
+          startRun: (...given) => later(startRun(...given)),
           ...(objectives === undefined
             ? {}
             : {
@@ -207,6 +209,7 @@ const names = [
   "list",
   "update",
   "delete",
+  "startRun",
   "append",
   "messages",
   "deleteAfter",
@@ -232,6 +235,7 @@ const operations: Readonly<
   update: store => store.update("t", { title: "new" }),
   delete: store => store.delete("t"),
   append: store => store.append("t", [say("a")]),
+  startRun: store => store.startRun("t", "run"),
   messages: store => store.messages("t"),
   deleteAfter: store => store.deleteAfter("t", "m"),
   replaceOutcome: store => store.replaceOutcome("t", outcome("call", "done")),
@@ -245,6 +249,7 @@ const failing = (effect: Effect.Effect<never, unknown>): Encoded => ({
   list: () => effect,
   update: () => effect,
   delete: () => effect,
+  startRun: () => effect,
   append: () => effect,
   messages: () => effect,
   findTool: () => effect,
@@ -464,6 +469,7 @@ describe("rows that cannot be read", () => {
     id: "m-2",
     threadId: "t",
     runId: null,
+    block: 1,
     sequence: 2,
     role: "user",
     createdAt: 0,
@@ -481,7 +487,8 @@ describe("rows that cannot be read", () => {
       { content: '{"role":"user","content":[{"type":"file","data":"no url: x","mediaType":"a/b"}]}' }
     ],
     ["of no time", { createdAt: Number.NaN }],
-    ["of no place", { sequence: Number.NaN }]
+    ["of no place", { sequence: Number.NaN }],
+    ["of no block", { block: Number.NaN }]
   ]
 
   it.effect.each([...wrongMessages])("fail with a StorageError that names the message: %s", ([, wrong]) =>

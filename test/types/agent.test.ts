@@ -36,6 +36,7 @@ type AgentError =
   | Errors.RunAborted
   | Errors.RunTimedOut
   | Errors.StorageError
+  | Errors.ThreadBusy
   | Errors.ThreadNotFound
 
 describe("a tool", () => {

@@ -54,6 +54,10 @@ const callOf = <R>(run: Run<R>, { call }: Leg<R>): AnsweredCall => {
   }
 }
 
+/** Something that a decision waits for before it is carried out, while its claim is renewed. */
+export const keepingClaim = <R, A, E>({ claim }: Leg<R>, awaited: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  Effect.raceFirst(awaited, Effect.zipRight(renewing(claim), Effect.never))
+
 /** Begins to carry out a decision: its call is executed, or refused. */
 export const decide = <R>(run: Run<R>, leg: Leg<R>): Decision<R> => {
   const { messageId, runId, suspension } = run

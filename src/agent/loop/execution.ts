@@ -17,7 +17,7 @@ import { withTold } from "../tasks/told.js"
 import { approvalGate, beside, forApproval, nowhere, waitsFor } from "./approving.js"
 import { contextOf, type Resumed } from "./callContext.js"
 import { notFound, timedOut } from "./callFailures.js"
-import { fork, type Run } from "./run.js"
+import { fork, type Run, turnsOf } from "./run.js"
 
 /** Of runs whose calls may run in the background: see `parts.ts`. */
 export const dispatching = part(() => import("../tasks/dispatching.js"))
@@ -263,6 +263,7 @@ export class Execution<R> {
       call: { runId, toolCallId: call.chunk.payload.toolCallId },
       depth: caller.depth + 1,
       maxDepth: Math.min(caller.maxDepth, caller.depth + settings.maxDepth),
+      turns: turnsOf(this.run),
       signal,
       counts: used => {
         if (!this.isOver(call)) this.run.nested.push(used)

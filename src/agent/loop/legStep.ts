@@ -11,7 +11,7 @@ import { firstTrue, tellStep } from "./stepEnd.js"
 import { failedWith, stoppedEnd, storeFailure } from "./stopping.js"
 import { waitBeside, waitToEnd } from "./waiting.js"
 
-export { decide } from "./decision.js"
+export { decide, keepingClaim } from "./decision.js"
 
 /** The call is executed; or it is done, and what came of it is stored and then told. */
 export const deciding = <R>(run: Run<R>, decision: Decision<R>): State<R> => {

@@ -18,7 +18,7 @@ import { part } from "../../protocol/lazily.js"
 import { tellObjective } from "../goals/stage.js"
 import type { Stopped } from "../processors/processing.js"
 import type { RunThread } from "../runThread.js"
-import { openThread } from "../thread.js"
+import { openThread, takeTurn } from "../thread.js"
 import { type Asked, ask } from "./asking.js"
 import { cutOffBecause } from "./callFailures.js"
 import { stepReason } from "./ending.js"
@@ -42,9 +42,26 @@ const opening = <R>(run: Run<R>): State<R> => {
   run.emit({ type: "start", runId, from: "AGENT", payload: { agentId, messageId } })
   if (run.control.halted !== undefined) return haltedBetween(run)
   startRunTimer(run)
-  if (run.suspension.leg !== undefined) {
+  return thread === undefined ? started(run) : waitingForTurn(run, thread)
+}
+
+/** Other runs of the thread speak before this one. */
+const waitingForTurn = <R>(run: Run<R>, thread: RunThread): State<R> => {
+  const { leg } = run.suspension
+  const turn = takeTurn(run, thread)
+  return waitFor(
+    run,
+    leg === undefined ? turn : legs.get().keepingClaim(leg, turn),
+    exit => (Exit.isFailure(exit) ? failedWith(exit.cause, undefined) : started(run)),
+    () => haltedBetween(run)
+  )
+}
+
+const started = <R>(run: Run<R>): State<R> => {
+  const { suspension, thread } = run
+  if (suspension.leg !== undefined) {
     const { decide, deciding } = legs.get()
-    return deciding(run, decide(run, run.suspension.leg))
+    return deciding(run, decide(run, suspension.leg))
   }
   const begin = () => (thread === undefined ? asking(run) : remembering(run, thread))
   return run.processors === undefined ? begin() : stages.get().processedInput(run, begin)

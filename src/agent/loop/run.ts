@@ -11,6 +11,7 @@ import type { AgentError, RunTimedOut } from "../../protocol/Errors.js"
 import type { IdKind } from "../../protocol/Id.js"
 import type { Message } from "../../protocol/Message.js"
 import * as Usage from "../../protocol/tokens.js"
+import type { ThreadTurn } from "../../storage/ThreadStore.js"
 import type { Tool } from "../../tool/Tool.js"
 import type { RequestContext } from "../../tool/ToolContext.js"
 import type { CallerInfo } from "../caller.js"
@@ -201,6 +202,10 @@ export const stopRunning = <R>(run: Run<R>): void => {
   const reason = reasonOf(run.control.halted)
   for (const { stop } of run.running) stop?.(reason)
 }
+
+/** The turns of the run and of those that it works for. */
+export const turnsOf = <R>({ caller, thread }: Run<R>): ReadonlyArray<ThreadTurn> =>
+  thread?.turn === undefined ? caller.turns : [...caller.turns, thread.turn]
 
 /** 0-based number of the step that has not finished yet, also of a run that was suspended before. */
 export const stepNumberOf = <R>({ fold, suspension }: Run<R>): number =>

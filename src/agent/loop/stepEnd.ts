@@ -7,7 +7,7 @@ import type { AgentError } from "../../protocol/Errors.js"
 import { lazily, part } from "../../protocol/lazily.js"
 import { judgementOf, tellJudgement } from "../goals/stage.js"
 import type { StopCondition } from "../RunOptions.js"
-import { storeAdded } from "../thread.js"
+import { betweenTurns, storeAdded } from "../thread.js"
 import type { Asked } from "./asking.js"
 import { type StoppedBy, stepFinish, stepReason, stepResult } from "./ending.js"
 import type { Execution } from "./execution.js"
@@ -122,7 +122,7 @@ const finishing = <R>(run: Run<R>, answer: Answer): State<R> => {
   run.stopStepTimer()
   return waitFor(
     run,
-    oneSettled(tasks, milliseconds),
+    betweenTurns(run, oneSettled(tasks, milliseconds)),
     () => finishing(run, answer),
     () => haltedAfter(run, answer)
   )

@@ -130,6 +130,7 @@ export const ended = <R>(run: Run<R>, end: RunEnd): State<R> => {
   for (const chunk of runFinish(run, end)) run.emit(chunk)
   if (run.structuring !== undefined) reporting.get().reportValue(run, end)
   run.isOver = true
+  run.thread?.turn?.end()
   runEnded(run, end)
   return { _tag: "Ended", end }
 }

@@ -9,7 +9,7 @@ import { isRecord, type JsonValue, toJson } from "../../protocol/safeJson.js"
 import * as Usage from "../../protocol/tokens.js"
 import type { Tool } from "../../tool/Tool.js"
 import * as ToolOutcome from "../../tool/ToolOutcome.js"
-import type { Run } from "../loop/run.js"
+import { type Run, turnsOf } from "../loop/run.js"
 import type { RunTasks } from "./runTasks.js"
 import { executorOf } from "./taskExecutor.js"
 
@@ -55,6 +55,7 @@ export const dispatch = Effect.fnUntraced(function* <R>(
     messages,
     depth: run.caller.depth + 1,
     maxDepth: Math.min(run.caller.maxDepth, run.caller.depth + run.settings.maxDepth),
+    turns: turnsOf(run),
     counts: count => used.push(count),
     traced: run.telemetry.traced,
     fiberRefs

@@ -6,6 +6,7 @@ import type { Executed, Executor, TaskContext } from "../../background/Executor.
 import type { AgentSettings } from "../../background/settings.js"
 import type { Message } from "../../protocol/Message.js"
 import type * as Usage from "../../protocol/tokens.js"
+import type { ThreadTurn } from "../../storage/ThreadStore.js"
 import type { Tool } from "../../tool/Tool.js"
 import type { RequestContext, ToolContext } from "../../tool/ToolContext.js"
 import { Caller, type CallerInfo } from "../caller.js"
@@ -21,6 +22,8 @@ export interface DispatchingRun {
   /** Runs above the one that a sub-agent would be, and how many there may be. */
   readonly depth: number
   readonly maxDepth: number
+  /** Its turns: a task that outlives them waits for others like any run. */
+  readonly turns: ReadonlyArray<ThreadTurn>
   /** What runs below have used counts here. */
   readonly counts: (used: () => Usage.Usage) => void
   /** Its span; `undefined`: nobody listens. */
@@ -35,6 +38,7 @@ export const noRun = (maxDepth: number): DispatchingRun => ({
   messages: [],
   depth: 1,
   maxDepth,
+  turns: [],
   counts: () => undefined,
   traced: undefined,
   fiberRefs: undefined
@@ -68,6 +72,7 @@ const callerOf = ({ signal, task, write }: TaskContext, run: DispatchingRun): Ca
   call: { runId: task.runId, toolCallId: task.toolCallId },
   depth: run.depth,
   maxDepth: run.maxDepth,
+  turns: run.turns,
   signal,
   counts: run.counts,
   tell: write,

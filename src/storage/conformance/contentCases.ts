@@ -292,7 +292,7 @@ export const contentCases: ReadonlyArray<Case> = [
       spoil(yield* store.messages(id))
       spoil((yield* store.list({ resourceId })).threads)
       const [message] = yield* store.messages(id)
-      const expected = { ...shared(), threadId: id, sequence: 1, createdAt: new Date(1000) }
+      const expected = { ...shared(), threadId: id, block: 1, sequence: 1, createdAt: new Date(1000) }
       yield* same("the message", message, expected)
       const { threads } = yield* store.list({ resourceId })
       yield* same("the metadata", threads[0]?.metadata, { deep: { list: [1] } })

@@ -58,9 +58,9 @@ export const messageCases: ReadonlyArray<Case> = [
       const stored = yield* at(1000)(store.append(id, [first, say("a", "two", "a")]))
       const later = yield* at(2000)(store.append(id, [{ ...say("c"), runId: "run-2" }]))
       const expected: ReadonlyArray<ThreadMessage> = [
-        { ...first, threadId: id, sequence: 1, createdAt: new Date(1000) },
-        { ...say("a", "two", "a"), threadId: id, sequence: 2, createdAt: new Date(1000) },
-        { ...say("c"), runId: "run-2", threadId: id, sequence: 3, createdAt: new Date(2000) }
+        { ...first, threadId: id, block: 1, sequence: 1, createdAt: new Date(1000) },
+        { ...say("a", "two", "a"), threadId: id, block: 2, sequence: 2, createdAt: new Date(1000) },
+        { ...say("c"), runId: "run-2", threadId: id, block: 3, sequence: 3, createdAt: new Date(2000) }
       ]
       yield* same("what append gives", [...stored, ...later], expected)
       yield* same("the stored messages", yield* store.messages(id), expected)
@@ -105,10 +105,17 @@ export const messageCases: ReadonlyArray<Case> = [
         store.append(id, [say("d"), { ...say("b", "new", "a"), runId: "run-2" }, say("a", "new")])
       )
       const [a, b, c, d]: ReadonlyArray<ThreadMessage> = [
-        { ...say("a", "new"), threadId: id, sequence: 1, createdAt: new Date(1000) },
-        { ...say("b", "new", "a"), runId: "run-2", threadId: id, sequence: 2, createdAt: new Date(1000) },
-        { ...say("c"), threadId: id, sequence: 3, createdAt: new Date(1000) },
-        { ...say("d"), threadId: id, sequence: 4, createdAt: new Date(2000) }
+        { ...say("a", "new"), threadId: id, block: 1, sequence: 1, createdAt: new Date(1000) },
+        {
+          ...say("b", "new", "a"),
+          runId: "run-2",
+          threadId: id,
+          block: 2,
+          sequence: 2,
+          createdAt: new Date(1000)
+        },
+        { ...say("c"), threadId: id, block: 2, sequence: 3, createdAt: new Date(1000) },
+        { ...say("d"), threadId: id, block: 3, sequence: 4, createdAt: new Date(2000) }
       ]
       yield* same("what append gives, in the order given", stored, [d, b, a])
       yield* same("the stored messages", yield* store.messages(id), [a, b, c, d])
@@ -121,7 +128,7 @@ export const messageCases: ReadonlyArray<Case> = [
     run: Effect.gen(function* () {
       const store = yield* ThreadStore
       const { id } = yield* freshThread()
-      const time = { threadId: id, createdAt: new Date(1000) }
+      const time = { threadId: id, block: 1, createdAt: new Date(1000) }
       const stored = yield* at(1000)(store.append(id, [say("a", "old"), say("b"), say("a", "new")]))
       const a = { ...say("a", "new"), ...time, sequence: 1 }
       const b = { ...say("b"), ...time, sequence: 2 }

@@ -102,11 +102,29 @@ const storeTimes = ({ text }: Dialect): ReadonlyArray<Statement> => [
   statement("CREATE INDEX eddy_tasks_by_status ON eddy_tasks (status, settled_at)")
 ]
 
+/** Messages that were stored before are one block, in their order, before the blocks of all runs. */
+const blocks = ({ text }: Dialect): ReadonlyArray<Statement> => [
+  statement(`CREATE TABLE eddy_thread_runs (
+    thread_id ${text} NOT NULL,
+    run_id ${text} NOT NULL,
+    block BIGINT NOT NULL,
+    PRIMARY KEY (thread_id, run_id),
+    UNIQUE (thread_id, block)
+  )`),
+  statement("ALTER TABLE eddy_messages ADD COLUMN block BIGINT NOT NULL DEFAULT 0"),
+  statement("CREATE INDEX eddy_messages_in_order ON eddy_messages (thread_id, block, sequence)"),
+  statement("DROP INDEX eddy_messages_of_users"),
+  statement(
+    "CREATE INDEX eddy_messages_of_users ON eddy_messages (thread_id, block, sequence) WHERE role = 'user'"
+  )
+]
+
 /** What makes version 1, version 2, and so on. */
 const versions: ReadonlyArray<(dialect: Dialect) => ReadonlyArray<Statement>> = [
   first,
   objectives,
-  storeTimes
+  storeTimes,
+  blocks
 ]
 
 const operation = "Storage.migrate"
