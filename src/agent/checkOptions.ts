@@ -69,6 +69,7 @@ export const runFields = [
   "instructions",
   "requestContext",
   "memory",
+  "resource",
   "replay",
   "runId",
   "abortSignal"
@@ -292,6 +293,26 @@ export const lastMessagesOf = (
 ): number => {
   const given = run?.lastMessages ?? agent?.lastMessages
   return given === false ? 0 : wholeNumber("memory.lastMessages", given, 40, 0)
+}
+
+/** Refuses an owner that is no id, or another one than that of the thread. */
+export const checkResource = (
+  resource: string | undefined,
+  memory: Pick<MemoryOptions, "resource"> | undefined
+): void => {
+  if (resource === undefined) return
+  if (typeof resource !== "string" || resource === "") {
+    throw memoryRefused(
+      "resource",
+      "`resource` is no id. Give that of the owner of the run, or leave it out."
+    )
+  }
+  if (memory !== undefined && memory.resource !== resource) {
+    throw memoryRefused(
+      "resource",
+      "`resource` is not that of `memory`: a run belongs to the owner of its thread. Leave it out."
+    )
+  }
 }
 
 /** Refuses a thread that nobody could name again. */

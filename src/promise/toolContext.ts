@@ -28,8 +28,9 @@ export interface ToolExecutionContext {
     readonly toolCallId: string
     /** The prompt that the model answered with this call. Empty when a task goes on in another process. */
     readonly messages: ReadonlyArray<Message>
-    /** The thread of the run, when it has one, and whose it is. */
+    /** The thread of the run, when it has one. */
     readonly threadId: string | undefined
+    /** Whose run it is, with a thread or without. */
     readonly resourceId: string | undefined
     /**
      * Lays the call aside until somebody resumes it: it is stored with `data`, and time does not run. What the tool returns,

@@ -1,7 +1,7 @@
 /** Runs in the memory of the process. Each operation is one synchronous step, and that is what makes it atomic. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { Encoded, RunRow } from "./runRows.js"
+import type { Encoded, ReservationRow, RunRow } from "./runRows.js"
 
 const filters = ["agentId", "threadId", "resourceId"] as const
 
@@ -9,6 +9,22 @@ const filters = ["agentId", "threadId", "resourceId"] as const
 export const make = (): Encoded => {
   /** In the order in which they were saved first: a run that is saved again keeps its place. */
   const runs = new Map<string, RunRow>()
+  /** In the order in which they were made. */
+  const reservations = new Map<string, ReservationRow>()
+
+  const reserved = (runId: string, now: number): ReservationRow | undefined => {
+    const found = reservations.get(runId)
+    return found !== undefined && found.until > now ? found : undefined
+  }
+
+  /** Deletes the oldest that hold no longer: each is made once, so that all of them go in time. */
+  const deleteExpired = (now: number): void => {
+    for (const { runId, until } of reservations.values()) {
+      if (until > now) return
+      reservations.delete(runId)
+    }
+  }
+
   return {
     save: (run, expectedRevision, now) =>
       Effect.sync(() => {
@@ -32,6 +48,17 @@ export const make = (): Encoded => {
           asked.every(field => row[field] === query[field])
         )
         return { rows: found.slice(query.offset, query.offset + query.limit), total: found.length }
-      })
+      }),
+    reserve: (reservation, now) =>
+      Effect.sync(() => {
+        deleteExpired(now)
+        const { runId } = reservation
+        if (runs.has(runId) || reserved(runId, now) !== undefined) return false
+        reservations.delete(runId)
+        reservations.set(runId, reservation)
+        return true
+      }),
+    reservation: (runId, now) => Effect.sync(() => Option.fromNullable(reserved(runId, now))),
+    release: runId => Effect.sync(() => void reservations.delete(runId))
   }
 }

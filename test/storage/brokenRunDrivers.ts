@@ -107,6 +107,45 @@ const mutations: Readonly<Record<string, Mutation>> = {
   "lists runs of any resource": driver => ({
     list: query => driver.list({ ...query, resourceId: undefined })
   }),
+  "reserves an id that is reserved": driver => ({
+    reserve: (reservation, now) =>
+      Effect.zipRight(driver.release(reservation.runId), driver.reserve(reservation, now))
+  }),
+  "reserves the id of a run that is saved": () => {
+    const { release, reservation, reserve } = memoryRuns.make()
+    return { release, reservation, reserve }
+  },
+  "looks before it reserves": driver => ({
+    reserve: (reservation, now) =>
+      Effect.gen(function* () {
+        const { runId } = reservation
+        const isTaken = Option.isSome(yield* driver.reservation(runId, now))
+        if (isTaken || Option.isSome(yield* driver.get(runId))) return false
+        yield* Effect.yieldNow()
+        yield* driver.release(runId)
+        return yield* driver.reserve(reservation, now)
+      })
+  }),
+  "keeps reservations for ever": driver => ({
+    reserve: (reservation, now) => driver.reserve({ ...reservation, until: Number.MAX_SAFE_INTEGER }, now),
+    reservation: (runId, now) => driver.reservation(runId, now)
+  }),
+  "shows reservations that hold no longer": driver => ({
+    reservation: runId => driver.reservation(runId, 0)
+  }),
+  "forgets who has reserved": driver => ({
+    reserve: (reservation, now) => driver.reserve({ ...reservation, resourceId: null }, now)
+  }),
+  "releases nothing": () => ({ release: () => Effect.void }),
+  "reserves an id by saving a run": driver => ({
+    reserve: (reservation, now) =>
+      Effect.gen(function* () {
+        const { resourceId, runId } = reservation
+        if (!(yield* driver.reserve(reservation, now))) return false
+        yield* driver.save({ runId, agentId: "", threadId: null, resourceId, snapshot: "0" }, undefined, now)
+        return true
+      })
+  }),
   "compares ids without spaces at the end": driver => ({
     get: runId =>
       Effect.flatMap(driver.get(runId.trimEnd()), found =>

@@ -9,7 +9,16 @@ import { type Stores, say, start } from "../support/sharedDatabase.js"
 import { taskOf } from "../support/taskOf.js"
 
 /** Versions of the tables, as they are now. */
-const current = [1, 2]
+const current = [1, 2, 3]
+
+/** What takes the tables back to the first version. */
+const undoing = [
+  "ALTER TABLE eddy_threads DROP COLUMN objective",
+  "DROP TABLE eddy_run_ids",
+  "DROP INDEX eddy_runs_by_resource",
+  "DROP INDEX eddy_tasks_by_resource",
+  "DROP INDEX eddy_tasks_by_run"
+]
 
 const newer = current.length + 1
 
@@ -95,7 +104,7 @@ for (const { execute, fresh, isThere, layer, name } of databases) {
         yield* before.threads.append("t", [say("one")])
         yield* Scope.close(old, Exit.void)
         // As the first version left them.
-        yield* execute(url, "ALTER TABLE eddy_threads DROP COLUMN objective")
+        for (const undone of undoing) yield* execute(url, undone)
         yield* execute(url, "DELETE FROM eddy_migrations WHERE version > 1")
         const { threads } = yield* open(url)
         const thread = { threadId: "t", resourceId: "r" }

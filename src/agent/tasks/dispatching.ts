@@ -57,7 +57,7 @@ export const dispatch = Effect.fnUntraced(function* <R>(
     counts: count => used.push(count),
     traced: run.telemetry.traced
   })
-  const { thread } = run
+  const { resourceId, thread } = run
   const dispatching = tasks.dispatcher.dispatch(
     {
       toolName: tool.name,
@@ -65,7 +65,8 @@ export const dispatch = Effect.fnUntraced(function* <R>(
       args: isJsonRecord(args) ? args : {},
       agentId: run.agentId,
       runId: run.runId,
-      ...(thread === undefined ? {} : { threadId: thread.id, resourceId: thread.resourceId }),
+      ...(thread === undefined ? {} : { threadId: thread.id }),
+      ...(resourceId === undefined ? {} : { resourceId }),
       timeoutMs: resolution.timeoutMs,
       maxRetries: resolution.maxRetries
     },

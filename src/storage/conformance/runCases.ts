@@ -1,4 +1,5 @@
 /** What a store must do with runs that wait: keep them as they are, and let one at a time go on with each. */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
@@ -243,6 +244,73 @@ export const runCases: ReadonlyArray<CaseOf<RunStore>> = [
       yield* same("the number of those that did", done.filter(Boolean).length, 1)
       const found = Option.map(yield* store.get(run.runId), ({ snapshot }) => snapshot)
       yield* same("what is left", found, done[3] === true ? Option.some("saved") : Option.none())
+    })
+  },
+  {
+    name: "reserve takes an id, until it is released or the time is over",
+    run: Effect.gen(function* () {
+      const store = yield* RunStore
+      const now = yield* Clock.currentTimeMillis
+      const until = new Date(now + 3_600_000)
+      for (const owner of [{ resourceId: freshId() }, {}]) {
+        const first = { runId: freshId(), ...owner, until }
+        const { runId } = first
+        yield* same("the reservation before", yield* store.reservation(runId), Option.none())
+        yield* same("whether it is reserved", yield* store.reserve(first), true)
+        yield* same("the reservation", yield* store.reservation(runId), Option.some(first))
+        const other = { runId, resourceId: freshId(), until: new Date(now + 7_200_000) }
+        yield* same("whether it is reserved again", yield* store.reserve(other), false)
+        yield* same("the reservation after that", yield* store.reservation(runId), Option.some(first))
+        yield* same(
+          "whether another id is reserved",
+          yield* store.reserve({ ...first, runId: freshId() }),
+          true
+        )
+        yield* store.release(runId)
+        yield* same("the reservation that is released", yield* store.reservation(runId), Option.none())
+        yield* same(
+          "whether it is reserved anew",
+          yield* store.reserve({ ...other, until: new Date(now) }),
+          true
+        )
+        yield* same("the reservation whose time is over", yield* store.reservation(runId), Option.none())
+        yield* same("whether it is reserved after that", yield* store.reserve(first), true)
+      }
+    })
+  },
+  {
+    name: "reserve refuses the id of a run that is saved, and saving needs none",
+    run: Effect.gen(function* () {
+      const store = yield* RunStore
+      const until = new Date((yield* Clock.currentTimeMillis) + 3_600_000)
+      const run = yield* at(1000)(freshSaved())
+      const { runId } = run
+      yield* same("whether it is reserved", yield* store.reserve({ runId, until }), false)
+      yield* same("the reservation", yield* store.reservation(runId), Option.none())
+      yield* holds("the run", runId, stored(run, 1, 1000))
+      const next = freshRun()
+      yield* same("whether the next is reserved", yield* store.reserve({ runId: next.runId, until }), true)
+      yield* holds("the next before it is saved", next.runId, undefined)
+      yield* at(1000)(store.save(next, undefined))
+      yield* holds("the next", next.runId, stored(next, 1, 1000))
+      yield* store.delete(next.runId)
+      const kept = Option.some({ runId: next.runId, until })
+      yield* same("its reservation after it", yield* store.reservation(next.runId), kept)
+    })
+  },
+  {
+    name: "of many that reserve an id at once one does",
+    run: Effect.gen(function* () {
+      const store = yield* RunStore
+      const runId = freshId()
+      const until = new Date((yield* Clock.currentTimeMillis) + 3_600_000)
+      const reservations = upTo(16).map(() => ({ runId, resourceId: freshId(), until }))
+      const taken = yield* Effect.forEach(reservations, given => store.reserve(given), {
+        concurrency: "unbounded"
+      })
+      yield* same("the number of those that did", taken.filter(Boolean).length, 1)
+      const winner = Option.fromNullable(reservations[taken.indexOf(true)])
+      yield* same("the reservation", yield* store.reservation(runId), winner)
     })
   },
   {

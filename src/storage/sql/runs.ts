@@ -2,7 +2,7 @@
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { Encoded, RunRow } from "../runRows.js"
+import type { Encoded, ReservationRow, RunRow } from "../runRows.js"
 import { type Executor, placesFor, type Row, statement } from "./executor.js"
 import type { Group } from "./group.js"
 import { all, is, page, readPage } from "./pages.js"
@@ -20,6 +20,12 @@ const readRun = (row: Row): RunRow => ({
   revision: number(row, "revision"),
   createdAt: number(row, "createdAt"),
   updatedAt: number(row, "updatedAt")
+})
+
+const readReservation = (row: Row): ReservationRow => ({
+  runId: text(row, "runId"),
+  resourceId: optionalText(row, "resourceId"),
+  until: number(row, "until")
 })
 
 const first = (rows: ReadonlyArray<Row> | undefined) => read(() => Option.map(Arr.head(rows ?? []), readRun))
@@ -56,6 +62,35 @@ export const make = (executor: Executor, group: Group): Encoded => ({
       ([deleted]) => deleted?.rowsAffected === 1
     )
   },
+  reserve: ({ resourceId, runId, until }, now) =>
+    Effect.map(
+      group.write(`run ${runId}`, [
+        statement("DELETE FROM eddy_run_ids WHERE holds_until <= ?", [now]),
+        statement(
+          `INSERT INTO eddy_run_ids (run_id, resource_id, holds_until)
+          SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT)
+          WHERE NOT EXISTS (SELECT 1 FROM eddy_runs WHERE run_id = ?)
+          ON CONFLICT (run_id) DO NOTHING RETURNING run_id AS "runId"`,
+          [runId, resourceId, until, runId]
+        )
+      ]),
+      ([, inserted]) => inserted?.rows.length === 1
+    ),
+  reservation: (runId, now) =>
+    Effect.flatMap(
+      executor.execute(
+        statement(
+          `SELECT run_id AS "runId", resource_id AS "resourceId", holds_until AS "until" FROM eddy_run_ids
+          WHERE run_id = ? AND holds_until > ?`,
+          [runId, now]
+        )
+      ),
+      ({ rows }) => read(() => Option.map(Arr.head(rows), readReservation))
+    ),
+  release: runId =>
+    Effect.asVoid(
+      group.write(`run ${runId}`, [statement("DELETE FROM eddy_run_ids WHERE run_id = ?", [runId])])
+    ),
   list: ({ agentId, limit, offset, resourceId, threadId }) =>
     Effect.flatMap(
       executor.execute(
