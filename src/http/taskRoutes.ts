@@ -99,10 +99,16 @@ export const stream: Handler = asked =>
     const { openStreams, principal, runs, settings } = asked
     const tasks = yield* tasksOf(asked)
     yield* openStreams.enter(principal)
-    let isOld = false
-    const grownOld = Effect.sync(() => {
-      isOld = true
-    })
+    // This stream has no end of its own: its reader learns why there is one.
+    let ending = "The server is shutting down."
+    const endsWith = (message: string) =>
+      Effect.sync(() => {
+        ending = message
+      })
+    const grownOld = Effect.delay(
+      endsWith("This stream is too old. Open another one."),
+      settings.maxStreamAge
+    )
     const frames = tasks.stream(filterOf(asked, ["agentId", "runId", "threadId", "taskId"])).pipe(
       Stream.map(chunk => {
         const visible = mask(chunk, settings.expose)
@@ -110,17 +116,11 @@ export const stream: Handler = asked =>
       }),
       Stream.filter(frame => frame !== ""),
       Stream.catchAll(() =>
-        Stream.make(Sse.data(errorFrame("", "This reader was too slow, or the store could not be asked.")))
+        Stream.drain(endsWith("This reader was too slow, or the store could not be asked."))
       ),
       Stream.interruptWhenDeferred(runs.closing),
-      Stream.interruptWhen(Effect.delay(grownOld, settings.maxStreamAge)),
-      Stream.concat(
-        Stream.suspend(() =>
-          isOld
-            ? Stream.make(Sse.data(errorFrame("", "This stream is too old. Open another one.")))
-            : Stream.empty
-        )
-      )
+      Stream.interruptWhen(grownOld),
+      Stream.concat(Stream.suspend(() => Stream.make(Sse.data(errorFrame("", ending)))))
     )
     return eventStream(frames, settings)
   })
