@@ -37,7 +37,7 @@ export type {
   Timeouts,
   ToolApprovalState
 } from "./agent/RunOptions.js"
-export type { PendingCall, SuspendedRun } from "./agent/suspension/finding.js"
+export type { PendingCall, SuspendedFilter, SuspendedRun } from "./agent/suspension/finding.js"
 export type { TaskChunk, TaskFilter } from "./background/hub.js"
 export type { Backpressure } from "./background/settings.js"
 export type { AiSdkModel, LanguageModel, ModelId, ModelSettings, ToolChoice } from "./model/LanguageModel.js"

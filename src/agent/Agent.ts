@@ -33,7 +33,7 @@ import { record } from "./recording.js"
 import type { OutputOf, WithStructuredOutput } from "./structuredOutput.js"
 import { legOf, routed } from "./suspension/deciding.js"
 import { answerOf, type Decision } from "./suspension/decisions.js"
-import { listSuspended, type SuspendedRun } from "./suspension/finding.js"
+import { listSuspended, type SuspendedFilter, type SuspendedRun } from "./suspension/finding.js"
 import { firstTurn, idleBeginning } from "./tasks/idleBeginning.js"
 import { type ResumeOptions, resumeCall } from "./tasks/resuming.js"
 import { taskExecutors } from "./tasks/taskExecutor.js"
@@ -61,7 +61,7 @@ export {
 } from "./goals/objectives.js"
 export type { OutputOf, StructuredOutput, WithStructuredOutput } from "./structuredOutput.js"
 export { asTool, type SubAgentOptions } from "./subAgent.js"
-export type { PendingCall, SuspendedRun } from "./suspension/finding.js"
+export type { PendingCall, SuspendedFilter, SuspendedRun } from "./suspension/finding.js"
 export type { ResumeOptions } from "./tasks/resuming.js"
 
 /**
@@ -252,15 +252,15 @@ export const declineToolCall = <
   decided(agent, { _tag: "Decline", reason }, options)
 
 /**
- * The runs of an agent that wait for somebody, the oldest first, each with the calls that wait for a decision; with `memory`
- * those in that thread of that resource. None where there is no `RunStore`.
+ * The runs of an agent that wait for a decision, the oldest first, each with the calls that wait. The filter goes to the
+ * store: runs of others are not read. None where there is no `RunStore`.
  *
  * @since 0.1.0
  * @category suspension
  */
 export const listSuspendedRuns = <R>(
   agent: Agent<R>,
-  options: { readonly memory?: MemoryOptions } = {}
+  options: SuspendedFilter = {}
 ): Effect.Effect<ReadonlyArray<SuspendedRun>, StorageError | InvalidConfiguration> =>
   listSuspended(agent.id, options)
 

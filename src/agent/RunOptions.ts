@@ -243,6 +243,11 @@ export interface RunOptions<
   /** Tells the model what the thread holds, and stores what this run adds to it. */
   readonly memory?: Memory
   /**
+   * Whose the run is, stored with it while it is suspended and with each of its tasks; who decides about a call by a `resource`
+   * finds calls of this resource only. Default: that of `memory`, and another one is refused.
+   */
+  readonly resource?: string
+  /**
    * `false`: nothing that was read is kept. The output has one reader, which holds the run: its model is at most 48 parts
    * ahead of what the reader takes at once (32 chunks of a web stream, 64 of an Effect stream), and a reader that leaves
    * stops it. Of text and reasoning the first 2^20 characters of each answer are kept, for the next prompt and for `finish`.

@@ -70,6 +70,7 @@ export const runFields = [
   "instructions",
   "requestContext",
   "memory",
+  "resource",
   "replay",
   "runId",
   "abortSignal"
@@ -303,6 +304,26 @@ export const whenBusyOf = (agent: MemorySettings | undefined, run: MemorySetting
     "memory.whenBusy",
     `\`memory.whenBusy\` is ${String(given)}. Give "queue", "reject" or "parallel", or leave it out for "queue".`
   )
+}
+
+/** Refuses an owner that is no id, or another one than that of the thread. */
+export const checkResource = (
+  resource: string | undefined,
+  memory: Pick<MemoryOptions, "resource"> | undefined
+): void => {
+  if (resource === undefined) return
+  if (typeof resource !== "string" || resource === "") {
+    throw memoryRefused(
+      "resource",
+      "`resource` is no id. Give that of the owner of the run, or leave it out."
+    )
+  }
+  if (memory !== undefined && memory.resource !== resource) {
+    throw memoryRefused(
+      "resource",
+      "`resource` is not that of `memory`: a run belongs to the owner of its thread. Leave it out."
+    )
+  }
 }
 
 /** Refuses a thread that nobody could name again. */

@@ -26,6 +26,7 @@ import {
   activeTools,
   checked,
   checkMemory,
+  checkResource,
   checkToolChoice,
   defaultFields,
   definitionsOf,
@@ -178,12 +179,13 @@ const ready = Effect.fnUntraced(function* <
   telemetry: RunTelemetry
 ) {
   type Needs = R | RunRequirements<Tools, Memory>
-  const { abortSignal, clientTools, instructions, memory, replay, requestContext, runId, tools, ...changes } =
-    options
+  const { abortSignal, clientTools, instructions, memory, replay, requestContext, ...others } = options
+  const { resource, runId, tools, ...changes } = others
   const added: ReadonlyArray<Tool.Tool<string, Needs>> = toolsOf(tools)
   const settings = yield* checked(() => {
     refuseUnknown("A run", options, [...defaultFields, ...runFields])
     if (memory !== undefined) checkMemory(memory)
+    checkResource(resource, memory)
     return settingsOf(agent.defaults, changes)
   })
   // Asked for once: a run with a tag for each of its services would wait for each.
@@ -261,6 +263,7 @@ const ready = Effect.fnUntraced(function* <
     input: [...conversation],
     added: resumed?.added ?? [],
     thread,
+    resourceId: thread?.resourceId ?? resource,
     tasks,
     processors,
     suspension: {

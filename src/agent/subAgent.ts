@@ -14,7 +14,7 @@ export interface SubAgentOptions {
   /** What its runs are told beside the prompt. Threads are the caller's affair: they have none. */
   readonly options?: Omit<
     RunOptions<[], undefined>,
-    "tools" | "memory" | "requestContext" | "abortSignal" | "runId" | "untilIdle"
+    "tools" | "memory" | "resource" | "requestContext" | "abortSignal" | "runId" | "untilIdle"
   >
 }
 
@@ -40,7 +40,7 @@ const promptOf = (args: unknown): string =>
  * caller stops it too. A run of it that waits for somebody lays the call aside, and is stored: its calls are told as calls that wait
  * of the run above, by the id of the call and their own, with `/` between, and whoever decides about one of them goes on with
  * both runs. Where a tool of it would run in the background, the whole call does, unless the caller says otherwise;
- * its own tools then run in it. It shares the caller's request context, and knows nothing of its thread.
+ * its own tools then run in it. It shares the caller's request context and resource, and knows nothing of its thread.
  *
  * Throws `InvalidConfiguration` when the name is none that providers take.
  *
@@ -53,11 +53,11 @@ export const asTool = <R>(agent: Agent<R>, settings: SubAgentOptions = {}): Tool
   const tool = Tool.make(toolName, {
     description: description ?? agent.description ?? `Calls the agent ${agent.name}.`,
     input,
-    execute: (args, { requestContext, resumeData, suspend, suspendData }) =>
+    execute: (args, { requestContext, resourceId, resumeData, suspend, suspendData }) =>
       runNested(
         agent,
         { name: toolName, prompt: promptOf(args), resumeData, suspendData, suspend, beginsAgain: false },
-        { ...options, requestContext }
+        { ...options, requestContext, ...(resourceId === undefined ? {} : { resource: resourceId }) }
       ),
     toModelOutput: ({ text }) => text
   })

@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import type * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
 import type * as Stream from "effect/Stream"
@@ -13,6 +14,7 @@ import type { TaskChunk, TaskFilter } from "../background/hub.js"
 import type { Chunk } from "../protocol/Chunk.js"
 import type { Input } from "../protocol/Conversation.js"
 import type { Task } from "../protocol/Task.js"
+import type { Reservation } from "../storage/RunStore.js"
 import type { ListOptions, TaskPage } from "../storage/TaskStore.js"
 import type { ThreadStore } from "../storage/ThreadStore.js"
 import type { ClientOption } from "./settings.js"
@@ -21,6 +23,8 @@ import type { ClientOption } from "./settings.js"
 export interface HostRunOptions extends Pick<RunOptions, Exclude<ClientOption, "tools"> | "clientTools"> {
   /** The id of the run. Default: a fresh one. */
   readonly runId?: string
+  /** Whose the run is: stored with what of it is stored; a call that is decided is found among those of this resource only. */
+  readonly resource?: string
   /** The thread that the run belongs to. `after`: the message that the run goes on behind. */
   readonly memory?: { readonly thread: string; readonly resource: string; readonly after?: string }
   /** Values of this request: what the client may set, and what the server says. */
@@ -97,12 +101,27 @@ export interface HostTasks {
   readonly cancel: (id: string) => Effect.Effect<Task, unknown>
 }
 
+/** Ids of runs, in the store that processes share. @since 0.1.0 @category models */
+export interface HostRunIds {
+  /** Takes the id for a run that starts, for so long. `false`: a run has it, or has had it lately. */
+  readonly reserve: (
+    reservation: Reservation,
+    duration: Duration.DurationInput
+  ) => Effect.Effect<boolean, unknown>
+  /** Who has taken the id. */
+  readonly reservation: (runId: string) => Effect.Effect<Option.Option<Reservation>, unknown>
+  /** Gives the id back. */
+  readonly release: (runId: string) => Effect.Effect<void, unknown>
+}
+
 /** What a server serves. @since 0.1.0 @category models */
 export interface Host {
   /** By the name that paths have. */
   readonly agents: ReadonlyMap<string, HostAgent>
   readonly threads: Context.Tag.Service<ThreadStore> | undefined
   readonly tasks: HostTasks | undefined
+  /** Without them an id is known to the process that runs it only. */
+  readonly runIds?: HostRunIds | undefined
 }
 
 /** The agent of this name, or of this id. @since 0.1.0 @category lookups */

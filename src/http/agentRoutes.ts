@@ -1,5 +1,6 @@
 /** Agents: what they are, and their runs. */
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type * as Stream from "effect/Stream"
 import type { Chunk } from "../protocol/Chunk.js"
@@ -13,6 +14,7 @@ import { disconnectHeader, readPolicy } from "./policies.js"
 import * as Read from "./reading.js"
 import { invalidBody, notFound, Refusal } from "./refusal.js"
 import { json, runStream } from "./responses.js"
+import { ownsRun, release, reserve } from "./runIds.js"
 import { type RequestedOptions, readCall, readMessages, readOptions, unsupported } from "./runRequests.js"
 import type { Conversation } from "./runs.js"
 
@@ -38,20 +40,6 @@ const checkThread = Effect.fnUntraced(function* ({ threads }: Host, { memory }: 
   if (Option.isSome(thread) && thread.value.resourceId !== memory.resource) return yield* notFound("Thread")
 })
 
-/**
- * Whether something that is stored goes by this id. Whoever begins a run may decide about its calls: that of another one is not to
- * be had, were it begun by a server that is gone.
- */
-const isStored = Effect.fnUntraced(function* ({ agents, tasks }: Host, runId: string) {
-  for (const agent of agents.values()) {
-    const waiting = yield* agent.suspendedRuns?.({ runId }) ?? Effect.succeed([])
-    if (waiting.some(run => run.runId === runId)) return true
-  }
-  return tasks !== undefined && (yield* tasks.list({ runId, perPage: 1 })).tasks.length > 0
-})
-
-const existsAlready = new Refusal({ status: 409, message: "This run exists already." })
-
 type Begin = (options: HostRunOptions) => Stream.Stream<Chunk, unknown>
 
 /** Begins a run of the sender, under an id of its own unless the client has chosen one. */
@@ -67,34 +55,48 @@ export const begin = Effect.fnUntraced(function* (
   yield* checkThread(host, options)
   const policy = readPolicy(headers[disconnectHeader], settings)
   if (policy instanceof Refusal) return yield* policy
-  if (!isResumed && options.runId !== undefined) {
-    if (runs.isKnown(options.runId) || (yield* isStored(host, options.runId))) return yield* existsAlready
-  }
   // What it stores would come behind what takes its place. A request that is refused has ended nothing.
   if (options.memory?.after !== undefined && conversation !== undefined) {
     yield* runs.endLast(agent.id, conversation.id, resource)
   }
   const { next } = yield* IdGenerator
   // A run that goes on has the id that it had: its log is another one.
-  const id = isResumed ? next("run") : (options.runId ?? next("run"))
-  return yield* runs.start({
+  const chosen = isResumed ? undefined : options.runId
+  const id = chosen ?? next("run")
+  let isStarted = false
+  const start = runs.start({
     id,
     agentId: agent.id,
     owner: resource,
     principalId: principal?.id,
     policy,
     ...(conversation === undefined ? {} : { conversation }),
-    stream: abortSignal => stream({ ...options, ...(isResumed ? {} : { runId: id }), abortSignal })
+    stream: abortSignal => {
+      isStarted = true
+      return stream({ ...options, ...(isResumed ? {} : { runId: id }), abortSignal })
+    }
   })
+  if (chosen === undefined) return yield* start
+  return yield* Effect.uninterruptibleMask(restore =>
+    Effect.zipRight(
+      reserve(asked, chosen),
+      Effect.onExit(restore(start), exit =>
+        Exit.isSuccess(exit) || (isStarted && Exit.isInterrupted(exit)) ? Effect.void : release(asked, chosen)
+      )
+    )
+  )
 })
 
 /**
  * Whether the client sends what its tools have given, with the options of the run that called them: its id is that of the run
  * before.
  */
-const goesOn = ({ body: { messages }, resource, runs }: Asked, { runId }: RequestedOptions): boolean => {
+const goesOn = (asked: Asked, { runId }: RequestedOptions) => {
+  const { messages } = asked.body
   const last: unknown = Array.isArray(messages) ? messages.at(-1) : messages
-  return runId !== undefined && isRecord(last) && last["role"] === "tool" && runs.owns(runId, resource)
+  return runId !== undefined && isRecord(last) && last["role"] === "tool"
+    ? ownsRun(asked, runId)
+    : Effect.succeed(false)
 }
 
 const started = Effect.fnUntraced(function* (asked: Asked, isUntilIdle: boolean) {
@@ -102,7 +104,7 @@ const started = Effect.fnUntraced(function* (asked: Asked, isUntilIdle: boolean)
   const given = yield* readOptions(asked, ["messages"], isUntilIdle)
   const input = yield* readMessages(asked)
   const { runId: _, ...others } = given
-  const options = goesOn(asked, given) ? others : given
+  const options = (yield* goesOn(asked, given)) ? others : given
   return yield* begin(asked, agent, options, given => agent.stream(input, given), false)
 })
 
@@ -132,21 +134,21 @@ export const generate: Handler = asked =>
     return json(yield* collect(yield* started(asked, false), isValueNeeded(asked)))
   })
 
-/** Whether the call is the sender's to decide about: a task of its own, or a run. */
+/**
+ * Refuses a call that is not the sender's to decide about: one of another's run, or task. What is stored decides; only of a host
+ * that cannot say what is stored, this process knows the owners.
+ */
 export const checkCall = Effect.fnUntraced(function* (asked: Asked, agent: HostAgent, call: HostCall) {
   const { host, resource, runs } = asked
-  if (resource === undefined || runs.owns(call.runId, resource)) return
-  const stored = (yield* agent.suspendedRuns?.({ runId: call.runId }) ?? Effect.succeed([])).find(
-    ({ runId }) => runId === call.runId
-  )
-  if (stored !== undefined && isOwn(asked, stored)) return
+  if (resource === undefined) return
   const { runId, toolCallId } = call
-  const tasks = yield* host.tasks?.list({
-    agentId: agent.id,
-    runId,
-    ...(toolCallId === undefined ? {} : { toolCallId })
-  }) ?? Effect.succeed({ tasks: [] })
-  if (stored === undefined && tasks.tasks.some(task => isOwn(asked, task))) return
+  const suspended = yield* agent.suspendedRuns?.({ runId }) ?? Effect.succeed([])
+  const stored = suspended.find(run => run.runId === runId)
+  if (stored !== undefined) return isOwn(asked, stored) ? undefined : yield* notFound("Run")
+  const filter = { agentId: agent.id, runId, resourceId: resource, perPage: 0 }
+  const tasks = yield* host.tasks?.list({ ...filter, ...(toolCallId === undefined ? {} : { toolCallId }) }) ??
+    Effect.succeed({ total: 0 })
+  if (tasks.total > 0 || (agent.suspendedRuns === undefined && runs.owns(runId, resource))) return
   return yield* notFound("Run")
 })
 
@@ -226,10 +228,10 @@ export const suspendedRuns: Handler = asked =>
     const from = yield* Read.queryDate(query, "fromDate")
     const to = yield* Read.queryDate(query, "toDate")
     const threadId = Read.queryText(query, "threadId")
-    const resourceId = Read.queryText(query, "resourceId")
+    const resourceId = resource ?? Read.queryText(query, "resourceId")
     const all = yield* agent.suspendedRuns({
       ...(threadId === undefined ? {} : { threadId }),
-      ...(resource === undefined && resourceId !== undefined ? { resourceId } : {})
+      ...(resourceId === undefined ? {} : { resourceId })
     })
     const found = all.filter(
       run =>

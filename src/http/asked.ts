@@ -40,15 +40,11 @@ export const agentOf = ({ host, params }: Asked): Effect.Effect<HostAgent, Refus
   return agent === undefined ? notFound("Agent") : Effect.succeed(agent)
 }
 
-/** Whether what belongs to this resource, or was begun by this run, is for the sender to see. */
+/** Whether something that is stored is for the sender to see: its owner is stored with it. */
 export const isOwn = (
-  { resource, runs }: Pick<Asked, "resource" | "runs">,
-  thing: { readonly resourceId?: string | undefined; readonly runId?: string | undefined }
-): boolean => {
-  if (resource === undefined) return true
-  if (thing.resourceId !== undefined) return thing.resourceId === resource
-  return thing.runId !== undefined && runs.owns(thing.runId, resource)
-}
+  { resource }: Pick<Asked, "resource">,
+  { resourceId }: { readonly resourceId?: string | undefined }
+): boolean => resource === undefined || resourceId === resource
 
 /** Counts the streams that are open. */
 export class OpenStreams {

@@ -5,9 +5,10 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as Agent from "../agent/Agent.js"
 import { BackgroundTasks } from "../background/BackgroundTasks.js"
+import { RunStore } from "../storage/RunStore.js"
 import { ThreadStore } from "../storage/ThreadStore.js"
 import type { Host, HostAgent, HostRunOptions, HostTasks } from "./Host.js"
-import { suspendedIn, toHostRuns } from "./suspendedRuns.js"
+import { suspendedIn, toHostRun } from "./suspendedRuns.js"
 
 /** Agents by the name that paths have. @since 0.1.0 @category models */
 export type Agents = Readonly<Record<string, Agent.Agent<unknown>>>
@@ -40,9 +41,8 @@ const agentOf = <R>(agent: Agent.Agent<R>, services: Context.Context<R | ThreadS
     return Stream.provideContext(stream, services)
   },
   suspendedRuns: filter =>
-    Effect.map(
-      Effect.provide(Agent.listSuspendedRuns(agent, suspendedIn(filter)), services),
-      toHostRuns(filter)
+    Effect.map(Effect.provide(Agent.listSuspendedRuns(agent, suspendedIn(filter)), services), runs =>
+      runs.map(toHostRun)
     )
 })
 
@@ -62,12 +62,14 @@ export const hostOf = <const A extends Agents>(
     const context = yield* Effect.context<AgentsRequirements<A>>()
     const threads = yield* Effect.serviceOption(ThreadStore)
     const tasks = yield* Effect.serviceOption(BackgroundTasks)
+    const runs = yield* Effect.serviceOption(RunStore)
     // Where there is no store a run with a thread is refused, and no other asks for one. What each agent needs is in the type.
     const services = context as Context.Context<unknown>
     const known = Object.entries(agents).map(([name, agent]) => [name, agentOf(agent, services)] as const)
     return {
       agents: new Map(known),
       threads: Option.getOrUndefined(threads),
-      tasks: Option.getOrUndefined(Option.map(tasks, tasksOf))
+      tasks: Option.getOrUndefined(Option.map(tasks, tasksOf)),
+      runIds: Option.getOrUndefined(runs)
     }
   })

@@ -84,6 +84,7 @@ export const readOptions = Effect.fnUntraced(function* (
     ...(yield* readStructured(asked, body)),
     ...(yield* readTools(asked, body, tools)),
     ...(runId === undefined ? {} : { runId }),
+    ...(asked.resource === undefined ? {} : { resource: asked.resource }),
     ...(memory === undefined ? {} : { memory }),
     ...(untilIdle === undefined ? {} : { untilIdle }),
     requestContext

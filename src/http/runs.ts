@@ -15,8 +15,9 @@ import type { Chunk } from "../protocol/Chunk.js"
 import { Detached, tooManyDetached } from "./detached.js"
 import { encode, mask, runFailed } from "./masking.js"
 import { notFound, Refusal } from "./refusal.js"
-import { type End, type LogReader, ReplayLog } from "./replayLog.js"
+import { type LogReader, ReplayLog } from "./replayLog.js"
 import { ended, stopped, turn } from "./runEnds.js"
+import { RunProgress } from "./runProgress.js"
 import type { OnDisconnect, ServerSettings } from "./settings.js"
 
 /** What a run is a part of, for clients that come back to it by a name of their own. */
@@ -48,6 +49,7 @@ interface ServedRun {
   readonly principalId: string | undefined
   readonly conversation: Conversation | undefined
   readonly log: ReplayLog
+  readonly progress: RunProgress
   /** Done when it has told its first chunk; fails with what kept it from doing so. */
   readonly begun: Deferred.Deferred<void, unknown>
   /** Stops it: it tells its end. */
@@ -123,13 +125,6 @@ const conversationKey = (agentId: string, id: string, owner: string | undefined)
 const conversationOf = ({ agentId, conversation, owner }: ServedRun): string | undefined =>
   conversation === undefined ? undefined : conversationKey(agentId, conversation.id, owner)
 
-const endOf = (exit: Exit.Exit<unknown, unknown>, isTelling: boolean): End => {
-  if (!isTelling) return { _tag: "Told" }
-  if (Exit.isSuccess(exit)) return { _tag: "Broken", message: "The run ended before it had finished." }
-  const message = Cause.isInterruptedOnly(exit.cause) ? shuttingDown : runFailed(Cause.squash(exit.cause))
-  return { _tag: "Broken", message }
-}
-
 /** The runs of a server. They end with the scope, and tell their readers: those that are slow, or too many, get an error frame. */
 export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope.Scope> =>
   Effect.gen(function* () {
@@ -186,22 +181,20 @@ export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope
     }
 
     const produce = Effect.fnUntraced(function* (run: ServedRun, stream: Stream.Stream<Chunk, unknown>) {
-      const { log } = run
-      let isTelling = false
+      const { log, progress } = run
       let hasBegun = false
       const room = Effect.async<void>(resume => {
         const forgetIt = log.onRoom(() => resume(Effect.void))
         return Effect.sync(forgetIt)
       })
+      const waits = Effect.sync(() => progress.waits())
+      const held = Effect.zipRight(room, waits)
       const exit = yield* Effect.exit(
         Stream.runForEachChunk(stream, chunks => {
+          progress.took()
           for (const chunk of chunks) {
-            if (chunk.type === "start") {
-              isTelling = true
-              remember(run, chunk.runId)
-            } else if (chunk.type === "finish") {
-              isTelling = false
-            }
+            progress.see(chunk)
+            if (chunk.type === "start") remember(run, chunk.runId)
             const shown = mask(chunk, settings.expose)
             if (shown !== undefined) log.append({ chunk: shown, json: encode(shown) })
           }
@@ -212,7 +205,7 @@ export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope
           }
           // The server has ended it, and is about to interrupt this fiber: what else comes is for nobody.
           if (log.end !== undefined) return Effect.never
-          return log.hasRoom() ? Effect.void : room
+          return log.hasRoom() ? waits : held
         })
       )
       if (!hasBegun && Exit.isFailure(exit)) {
@@ -223,8 +216,7 @@ export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope
         return
       }
       detached.delete(run)
-      // Of a stream that fails after it has told so nothing is left to tell.
-      log.close(endOf(exit, isTelling))
+      log.close(progress.endOf(exit, shuttingDown))
       yield* Deferred.succeed(run.begun, undefined)
       keep(run)
       yield* Effect.sleep(settings.maxLogAge)
@@ -275,6 +267,7 @@ export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope
       if (asked.policy !== "abort") yield* detached.admit(asked.principalId)
       const controller = new AbortController()
       const log = new ReplayLog(settings)
+      const progress = new RunProgress()
       const run: ServedRun = {
         id: asked.id,
         agentId: asked.agentId,
@@ -283,8 +276,10 @@ export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope
         policy: asked.policy,
         conversation: asked.conversation,
         log,
+        progress,
         begun: yield* Deferred.make<void, unknown>(),
         abort: reason => {
+          progress.stopped(reason)
           controller.abort(reason)
           // A run that waits for a reader would not notice.
           log.release()

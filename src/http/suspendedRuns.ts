@@ -1,14 +1,16 @@
 /** Runs that wait, as both faces list them, for a server. Pure. */
-import type { SuspendedRun } from "../agent/Agent.js"
+import type { SuspendedFilter, SuspendedRun } from "../agent/Agent.js"
 import type { HostSuspendedFilter, HostSuspendedRun } from "./Host.js"
 
-/** What agents can look for themselves: a thread of a resource. */
-export const suspendedIn = ({ resourceId, threadId }: HostSuspendedFilter) =>
-  threadId === undefined || resourceId === undefined
-    ? {}
-    : { memory: { thread: threadId, resource: resourceId } }
+/** The filter, as agents have it. */
+export const suspendedIn = ({ resourceId, runId, threadId }: HostSuspendedFilter): SuspendedFilter => ({
+  resource: resourceId,
+  runId,
+  threadId
+})
 
-const toHostRun = ({ agentId: _, calls, ...run }: SuspendedRun): HostSuspendedRun => ({
+/** A run as hosts show it. */
+export const toHostRun = ({ agentId: _, calls, ...run }: SuspendedRun): HostSuspendedRun => ({
   ...run,
   toolCalls: calls.map(({ kind, suspendData, ...call }) => ({
     ...call,
@@ -16,16 +18,3 @@ const toHostRun = ({ agentId: _, calls, ...run }: SuspendedRun): HostSuspendedRu
     ...(suspendData === undefined ? {} : { suspendPayload: suspendData })
   }))
 })
-
-/** Those that a filter asks for. */
-export const toHostRuns =
-  ({ resourceId, runId, threadId }: HostSuspendedFilter) =>
-  (runs: ReadonlyArray<SuspendedRun>): ReadonlyArray<HostSuspendedRun> =>
-    runs
-      .filter(
-        run =>
-          (runId === undefined || run.runId === runId) &&
-          (threadId === undefined || run.threadId === threadId) &&
-          (resourceId === undefined || run.resourceId === resourceId)
-      )
-      .map(toHostRun)

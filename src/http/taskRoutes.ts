@@ -45,9 +45,16 @@ const texts = (query: Read.Query, fields: ReadonlyArray<string>): Readonly<Recor
 
 const given = <A>(field: string, value: A | undefined) => (value === undefined ? {} : { [field]: value })
 
-const readList = Effect.fnUntraced(function* ({ query, resource }: Asked) {
+/** Which tasks a query is about. Of a sender that is confined to a resource they are those of this resource. */
+const filterOf = ({ query, resource }: Asked, fields: ReadonlyArray<string>) => ({
+  ...texts(query, [...fields, "resourceId"]),
+  ...(resource === undefined ? {} : { resourceId: resource })
+})
+
+const readList = Effect.fnUntraced(function* (asked: Asked) {
+  const { query } = asked
   const options: ListOptions = {
-    ...texts(query, resource === undefined ? [...textFields, "resourceId"] : textFields),
+    ...filterOf(asked, textFields),
     ...given("status", yield* Read.queryWord(query, "status", statuses)),
     ...given("fromDate", yield* Read.queryDate(query, "fromDate")),
     ...given("toDate", yield* Read.queryDate(query, "toDate")),
@@ -59,19 +66,12 @@ const readList = Effect.fnUntraced(function* ({ query, resource }: Asked) {
   return options
 })
 
-/** Tasks of the sender. Those outside of threads are found by their run, as long as that is known here. */
+/** Tasks of the sender. */
 export const list: Handler = asked =>
   Effect.gen(function* () {
-    const { query, resource, runs, settings } = asked
     const tasks = yield* tasksOf(asked)
-    const options = yield* readList(asked)
-    const runId = Read.queryText(query, "runId")
-    const isOwnRun = resource !== undefined && runId !== undefined && runs.owns(runId, resource)
-    const found = yield* tasks.list({
-      ...options,
-      ...(resource === undefined || isOwnRun ? {} : { resourceId: resource })
-    })
-    return json({ tasks: found.tasks.map(task => shown(task, settings.expose)), total: found.total })
+    const found = yield* tasks.list(yield* readList(asked))
+    return json({ tasks: found.tasks.map(task => shown(task, asked.settings.expose)), total: found.total })
   })
 
 export const get: Handler = asked =>
@@ -96,45 +96,31 @@ export const resume: Handler = asked =>
 /** What happens to tasks of the sender, until it leaves: first those that run. */
 export const stream: Handler = asked =>
   Effect.gen(function* () {
-    const { openStreams, principal, query, resource, runs, settings } = asked
+    const { openStreams, principal, runs, settings } = asked
     const tasks = yield* tasksOf(asked)
     yield* openStreams.enter(principal)
-    const fields = ["agentId", "runId", "threadId", "taskId"]
-    const filter = texts(query, resource === undefined ? [...fields, "resourceId"] : fields)
-    // Whose a task is its chunks do not say: it is asked for once.
-    const own = new Map<string, boolean>()
-    const isForSender = Effect.fnUntraced(function* (taskId: string) {
-      if (resource === undefined) return true
-      const known = own.get(taskId)
-      if (known !== undefined) return known
-      const task = yield* tasks.get(taskId)
-      const isIt = Option.isSome(task) && isOwn(asked, task.value)
-      own.set(taskId, isIt)
-      return isIt
-    })
-    let isOld = false
-    const grownOld = Effect.sync(() => {
-      isOld = true
-    })
-    const frames = tasks.stream(filter).pipe(
-      Stream.filterEffect(({ payload }) => isForSender(payload.taskId)),
+    // This stream has no end of its own: its reader learns why there is one.
+    let ending = "The server is shutting down."
+    const endsWith = (message: string) =>
+      Effect.sync(() => {
+        ending = message
+      })
+    const grownOld = Effect.delay(
+      endsWith("This stream is too old. Open another one."),
+      settings.maxStreamAge
+    )
+    const frames = tasks.stream(filterOf(asked, ["agentId", "runId", "threadId", "taskId"])).pipe(
       Stream.map(chunk => {
         const visible = mask(chunk, settings.expose)
         return visible === undefined ? "" : Sse.data(encode(visible))
       }),
       Stream.filter(frame => frame !== ""),
       Stream.catchAll(() =>
-        Stream.make(Sse.data(errorFrame("", "This reader was too slow, or the store could not be asked.")))
+        Stream.drain(endsWith("This reader was too slow, or the store could not be asked."))
       ),
       Stream.interruptWhenDeferred(runs.closing),
-      Stream.interruptWhen(Effect.delay(grownOld, settings.maxStreamAge)),
-      Stream.concat(
-        Stream.suspend(() =>
-          isOld
-            ? Stream.make(Sse.data(errorFrame("", "This stream is too old. Open another one.")))
-            : Stream.empty
-        )
-      )
+      Stream.interruptWhen(grownOld),
+      Stream.concat(Stream.suspend(() => Stream.make(Sse.data(errorFrame("", ending)))))
     )
     return eventStream(frames, settings)
   })

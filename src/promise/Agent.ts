@@ -15,12 +15,11 @@ import type {
   UpdateObjectiveOptions
 } from "../agent/goals/objectives.js"
 import { RunControl } from "../agent/loop/run.js"
-import type { MemoryOptions } from "../agent/RunOptions.js"
 import { type Recording, record } from "../agent/recording.js"
 import type { OutputOf } from "../agent/structuredOutput.js"
 import { asTool } from "../agent/subAgent.js"
 import type { Decision } from "../agent/suspension/decisions.js"
-import type { SuspendedRun } from "../agent/suspension/finding.js"
+import type { SuspendedFilter, SuspendedRun } from "../agent/suspension/finding.js"
 import type { Executor } from "../background/Executor.js"
 import type { FullOutput } from "../output/FullOutput.js"
 import { failureOf } from "../output/RunRecord.js"
@@ -197,9 +196,10 @@ export class Agent {
       abortSignal: _,
       memory: __,
       requestContext: ___,
-      runId: ____,
-      untilIdle: _____,
-      tools: ______,
+      resource: ____,
+      runId: _____,
+      untilIdle: ______,
+      tools: _______,
       ...options
     } = toRunOptions(agent.#defaultOptions)
     return options
@@ -267,10 +267,10 @@ export class Agent {
   }
 
   /**
-   * The runs of this agent that wait for somebody, the oldest first, each with the calls that wait for a decision; with `memory`
-   * those in that thread of that resource.
+   * The runs of this agent that wait for a decision, the oldest first, each with the calls that wait. The filter goes to the
+   * store: runs of others are not read.
    */
-  listSuspendedRuns(options: { readonly memory?: MemoryOptions } = {}): Promise<ReadonlyArray<SuspendedRun>> {
+  listSuspendedRuns(options: SuspendedFilter = {}): Promise<ReadonlyArray<SuspendedRun>> {
     return this.#runs.ask(
       Effect.flatMap(finding, ({ listSuspended }) => listSuspended(this.#core.id, options))
     )

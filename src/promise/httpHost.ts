@@ -6,8 +6,9 @@ import * as Stream from "effect/Stream"
 import { faceOf } from "../background/BackgroundTasks.js"
 import { TaskManager } from "../background/TaskManager.js"
 import type { Host, HostAgent, HostRunOptions } from "../http/Host.js"
-import { suspendedIn, toHostRuns } from "../http/suspendedRuns.js"
+import { suspendedIn, toHostRun } from "../http/suspendedRuns.js"
 import type { Chunk } from "../protocol/Chunk.js"
+import { RunStore } from "../storage/RunStore.js"
 import { ThreadStore } from "../storage/ThreadStore.js"
 import type { Agent } from "./Agent.js"
 import type { StreamOptions } from "./AgentOptions.js"
@@ -68,7 +69,7 @@ const agentOf = (agent: Agent): HostAgent => ({
   suspendedRuns: filter =>
     Effect.map(
       fromPromise(() => agent.listSuspendedRuns(suspendedIn(filter))),
-      toHostRuns(filter)
+      runs => runs.map(toHostRun)
     )
 })
 
@@ -77,9 +78,11 @@ export const hostOf = (agents: Readonly<Record<string, Agent>>): Effect.Effect<H
   Effect.gen(function* () {
     const threads = yield* Effect.serviceOption(ThreadStore)
     const manager = yield* Effect.serviceOption(TaskManager)
+    const runs = yield* Effect.serviceOption(RunStore)
     return {
       agents: new Map(Object.entries(agents).map(([name, agent]) => [name, agentOf(agent)])),
       threads: Option.getOrUndefined(threads),
-      tasks: Option.getOrUndefined(Option.map(manager, faceOf))
+      tasks: Option.getOrUndefined(Option.map(manager, faceOf)),
+      runIds: Option.getOrUndefined(runs)
     }
   })

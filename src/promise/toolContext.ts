@@ -27,8 +27,9 @@ export interface ToolExecutionContext {
     readonly toolCallId: string
     /** The prompt that the model answered with this call. Empty when a task goes on in another process. */
     readonly messages: ReadonlyArray<Message>
-    /** The thread of the run, when it has one, and whose it is. */
+    /** The thread of the run, when it has one. */
     readonly threadId: string | undefined
+    /** Whose run it is, with a thread or without. */
     readonly resourceId: string | undefined
     /**
      * Suspends the call: it is stored with `data`, and time does not run. `await suspend(data)` does not return: it throws an

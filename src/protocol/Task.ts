@@ -42,8 +42,9 @@ export interface Task {
   readonly args: { readonly [key: string]: JsonValue }
   /** The agent that called the tool. */
   readonly agentId: string
-  /** The thread of the run that called it, when it has one, and whose it is. */
+  /** The thread of the run that called it, when it has one. */
   readonly threadId?: string
+  /** Whose that run is, with a thread or without. */
   readonly resourceId?: string
   /** The run that called it. */
   readonly runId: string

@@ -5,6 +5,9 @@
  * run that is saved has a revision, and whoever replaces or deletes it says which one was read: of two that go on with one
  * run at the same time, one is told that it came too late.
  *
+ * An id can be reserved for a run before there is anything of it to save, so that no other run takes it meanwhile, in whatever
+ * process, and so that it is known whose run it is.
+ *
  * The service is typed; the driver behind it ({@link Encoded}) knows rows of strings and numbers only. `RunStoreConformance`
  * of `eddy/testing` says whether a driver does what is told here.
  *
@@ -24,15 +27,16 @@ import { ask, milliseconds, optionalText, whole } from "./asking.js"
 import * as memoryRuns from "./memoryRuns.js"
 import type { Encoded, LeaseRow } from "./runRows.js"
 
-export type { Encoded, LeaseRow, NewRunRow, RunQuery, RunRow } from "./runRows.js"
+export type { Encoded, LeaseRow, NewRunRow, ReservationRow, RunQuery, RunRow } from "./runRows.js"
 
 /** A run to be saved. @since 0.1.0 @category models */
 export interface NewRun {
   readonly runId: string
   /** The agent that runs it. */
   readonly agentId: string
-  /** The thread that it belongs to, when it has one, and whose it is. */
+  /** The thread that it belongs to, when it has one. */
   readonly threadId?: string
+  /** Whose it is, with a thread or without. */
   readonly resourceId?: string
   /** What is needed to go on with it. */
   readonly snapshot: JsonValue
@@ -56,13 +60,20 @@ export interface Lease {
   readonly duration: Duration.DurationInput
 }
 
+/** An id that a run takes when it starts. @since 0.1.0 @category models */
+export interface Reservation {
+  readonly runId: string
+  /** Whose the run is. */
+  readonly resourceId?: string
+}
+
 /** Which runs to list: those that match everything that is given. @since 0.1.0 @category models */
 export interface ListOptions {
   /** Of the agent of this id. */
   readonly agentId?: string
   /** In this thread. */
   readonly threadId?: string
-  /** In threads of this resource. */
+  /** Of this resource. */
   readonly resourceId?: string
   /** From 0, which is the default. */
   readonly page?: number
@@ -104,6 +115,18 @@ export class RunStore extends Context.Tag("eddy/RunStore")<
     readonly delete: (runId: string, expectedRevision?: number) => Effect.Effect<boolean, StorageError>
     /** The run that was saved first comes first; saving it again does not move it. */
     readonly list: (options?: ListOptions) => Effect.Effect<RunPage, StorageError>
+    /**
+     * Takes an id for a run that starts. `false`, and nothing is changed: a run of this id is saved, or another reservation of
+     * it holds. Of many that reserve one id at once, one gets it. Saving a run does not need a reservation, and leaves it.
+     */
+    readonly reserve: (
+      reservation: Reservation,
+      duration: Duration.DurationInput
+    ) => Effect.Effect<boolean, StorageError>
+    /** The reservation of an id that holds. */
+    readonly reservation: (runId: string) => Effect.Effect<Option.Option<Reservation>, StorageError>
+    /** Gives the id back: the run that was to take it has not started. */
+    readonly release: (runId: string) => Effect.Effect<void, StorageError>
   }
 >() {}
 
@@ -172,7 +195,20 @@ export const make = (driver: Encoded): Context.Tag.Service<RunStore> => ({
       })
     )
     return { runs: yield* Either.all(found.rows.map(row => readRun(operation, row))), total: found.total }
-  })
+  }),
+  reserve: ({ resourceId, runId }, duration) =>
+    Effect.suspend(() => {
+      const row = { runId: wellFormed(runId), resourceId: optionalText(resourceId) ?? null }
+      return ask("RunStore.reserve", driver.reserve(row, milliseconds(duration)))
+    }),
+  reservation: Effect.fnUntraced(function* (runId) {
+    const row = yield* ask("RunStore.reservation", driver.reservation(wellFormed(runId)))
+    return Option.map(row, ({ resourceId, ...found }) => ({
+      ...found,
+      ...(resourceId === null ? {} : { resourceId })
+    }))
+  }),
+  release: runId => Effect.suspend(() => ask("RunStore.release", driver.release(wellFormed(runId))))
 })
 
 /**

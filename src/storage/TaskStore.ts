@@ -65,7 +65,7 @@ export interface ListOptions {
   readonly agentId?: string
   /** Called in this thread. */
   readonly threadId?: string
-  /** Called in a thread of this resource. */
+  /** Called by a run of this resource. */
   readonly resourceId?: string
   /** Called by this run. */
   readonly runId?: string

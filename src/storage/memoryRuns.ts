@@ -2,7 +2,7 @@
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { Encoded, RunRow } from "./runRows.js"
+import type { Encoded, ReservationRow, RunRow } from "./runRows.js"
 
 const filters = ["agentId", "threadId", "resourceId"] as const
 
@@ -24,6 +24,23 @@ export const make = (clock: Clock.Clock): Encoded => {
     ...row,
     holders: living(leases).map(([owner]) => owner)
   })
+
+  /** In the order in which they were made, and when each ends. */
+  const reservations = new Map<string, { readonly row: ReservationRow; readonly end: number }>()
+
+  const reserved = (runId: string): ReservationRow | undefined => {
+    const found = reservations.get(runId)
+    return found !== undefined && found.end > clock.unsafeCurrentTimeMillis() ? found.row : undefined
+  }
+
+  /** Deletes the oldest that hold no longer: each is made once, so that all of them go in time. */
+  const deleteExpired = (): void => {
+    for (const [runId, { end }] of reservations) {
+      if (end > clock.unsafeCurrentTimeMillis()) return
+      reservations.delete(runId)
+    }
+  }
+
   return {
     save: (run, expectedRevision, now, lease) =>
       Effect.sync(() => {
@@ -52,6 +69,17 @@ export const make = (clock: Clock.Clock): Encoded => {
         )
         const page = found.slice(query.offset, query.offset + query.limit)
         return { rows: page.map(toRow), total: found.length }
-      })
+      }),
+    reserve: (reservation, milliseconds) =>
+      Effect.sync(() => {
+        deleteExpired()
+        const { runId } = reservation
+        if (runs.has(runId) || reserved(runId) !== undefined) return false
+        reservations.delete(runId)
+        reservations.set(runId, { row: reservation, end: clock.unsafeCurrentTimeMillis() + milliseconds })
+        return true
+      }),
+    reservation: runId => Effect.sync(() => Option.fromNullable(reserved(runId))),
+    release: runId => Effect.sync(() => void reservations.delete(runId))
   }
 }

@@ -30,6 +30,13 @@ export interface LeaseRow {
 /** What of a run is given to be saved. @since 0.1.0 @category drivers */
 export type NewRunRow = Pick<RunRow, "runId" | "agentId" | "threadId" | "resourceId" | "snapshot">
 
+/** An id that a run has taken when it started, and whose the run is. @since 0.1.0 @category drivers */
+export interface ReservationRow {
+  /** Primary key. */
+  readonly runId: string
+  readonly resourceId: string | null
+}
+
 /** Which runs are asked for: those that match everything that is not `undefined`. @since 0.1.0 @category drivers */
 export interface RunQuery {
   readonly agentId: string | undefined
@@ -77,4 +84,13 @@ export interface Encoded {
   readonly list: (
     query: RunQuery
   ) => Effect.Effect<{ readonly rows: ReadonlyArray<RunRow>; readonly total: number }, unknown>
+  /**
+   * Stores the reservation, which holds for so long from now by the clock of the store, if no run of this id is saved and no
+   * other reservation of it holds. Whether it did. Reservations that hold no longer may be deleted.
+   */
+  readonly reserve: (reservation: ReservationRow, milliseconds: number) => Effect.Effect<boolean, unknown>
+  /** The reservation of the id that holds now. */
+  readonly reservation: (runId: string) => Effect.Effect<Option.Option<ReservationRow>, unknown>
+  /** Deletes the reservation of the id. */
+  readonly release: (runId: string) => Effect.Effect<void, unknown>
 }

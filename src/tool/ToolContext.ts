@@ -27,7 +27,7 @@ export interface ToolContext {
   readonly toolName: string
   /** The thread of the run, when it has one. */
   readonly threadId: string | undefined
-  /** Whose thread it is. */
+  /** Whose run it is, with a thread or without. */
   readonly resourceId: string | undefined
   readonly requestContext: RequestContext
   /** The prompt that the model answered with this call. */

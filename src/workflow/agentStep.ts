@@ -25,7 +25,7 @@ export interface AgentStepOptions<Id extends string = string> {
   /** What its runs are told beside the prompt. They have no thread. */
   readonly options?: Omit<
     RunOptions<[], undefined>,
-    "tools" | "memory" | "requestContext" | "abortSignal" | "runId" | "untilIdle"
+    "tools" | "memory" | "resource" | "requestContext" | "abortSignal" | "runId" | "untilIdle"
   >
 }
 

@@ -3,7 +3,7 @@ import { Clock, Effect, Option } from "effect"
 import * as memoryRuns from "../../src/storage/memoryRuns.js"
 import type { Encoded, RunQuery, RunRow } from "../../src/storage/runRows.js"
 
-type Mutation = (driver: Encoded) => Partial<Encoded>
+type Mutation = (driver: Encoded, clock: Clock.Clock) => Partial<Encoded>
 
 const revisionOf = (driver: Encoded, runId: string) =>
   Effect.map(driver.get(runId), found => Option.getOrUndefined(found)?.revision)
@@ -157,6 +157,56 @@ const mutations: Readonly<Record<string, Mutation>> = {
         )
     }
   },
+  "reserves an id that is reserved": driver => ({
+    reserve: (reservation, milliseconds) =>
+      Effect.zipRight(driver.release(reservation.runId), driver.reserve(reservation, milliseconds))
+  }),
+  "reserves the id of a run that is saved": (_, clock) => {
+    const { release, reservation, reserve } = memoryRuns.make(clock)
+    return { release, reservation, reserve }
+  },
+  "looks before it reserves": driver => ({
+    reserve: (reservation, milliseconds) =>
+      Effect.gen(function* () {
+        const { runId } = reservation
+        const isTaken = Option.isSome(yield* driver.reservation(runId))
+        if (isTaken || Option.isSome(yield* driver.get(runId))) return false
+        yield* Effect.yieldNow()
+        yield* driver.release(runId)
+        return yield* driver.reserve(reservation, milliseconds)
+      })
+  }),
+  "keeps reservations for ever": driver => ({
+    reserve: reservation => driver.reserve(reservation, 3_600_000)
+  }),
+  "judges reservations by the clock of the caller": driver => {
+    const ends = new Map<string, number>()
+    return {
+      reserve: (reservation, milliseconds) =>
+        Effect.flatMap(Clock.currentTimeMillis, now => {
+          if (!ends.has(reservation.runId)) ends.set(reservation.runId, now + milliseconds)
+          return driver.reserve(reservation, milliseconds)
+        }),
+      reservation: runId =>
+        Effect.flatMap(Clock.currentTimeMillis, now =>
+          (ends.get(runId) ?? 0) > now ? driver.reservation(runId) : Effect.succeedNone
+        )
+    }
+  },
+  "forgets who has reserved": driver => ({
+    reserve: (reservation, milliseconds) => driver.reserve({ ...reservation, resourceId: null }, milliseconds)
+  }),
+  "releases nothing": () => ({ release: () => Effect.void }),
+  "reserves an id by saving a run": driver => ({
+    reserve: (reservation, milliseconds) =>
+      Effect.gen(function* () {
+        const { resourceId, runId } = reservation
+        if (!(yield* driver.reserve(reservation, milliseconds))) return false
+        const run = { runId, agentId: "", threadId: null, resourceId, snapshot: "0" }
+        yield* driver.save(run, undefined, 0, undefined)
+        return true
+      })
+  }),
   "compares ids without spaces at the end": driver => ({
     get: runId =>
       Effect.flatMap(driver.get(runId.trimEnd()), found =>
@@ -171,7 +221,8 @@ export const brokenRunDrivers: ReadonlyArray<readonly [wrong: string, make: () =
 ).map(([wrong, mutate]) => [
   wrong,
   () => {
-    const driver = memoryRuns.make(Clock.make())
-    return { ...driver, ...mutate(driver) }
+    const clock = Clock.make()
+    const driver = memoryRuns.make(clock)
+    return { ...driver, ...mutate(driver, clock) }
   }
 ])

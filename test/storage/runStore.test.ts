@@ -110,7 +110,10 @@ describe("the conformance cases", () => {
           save: (...given) => later(driver.save(...given)),
           get: runId => later(driver.get(runId)),
           delete: (...given) => later(driver.delete(...given)),
-          list: query => later(driver.list(query))
+          list: query => later(driver.list(query)),
+          reserve: (...given) => later(driver.reserve(...given)),
+          reservation: (...given) => later(driver.reservation(...given)),
+          release: runId => later(driver.release(runId))
         }
       }),
       failed => expect(failed).toEqual(Option.none())
@@ -132,16 +135,22 @@ const operations: Readonly<
   save: store => store.save(run, undefined),
   get: store => store.get("run-1"),
   delete: store => store.delete("run-1", 1),
-  list: store => store.list()
+  list: store => store.list(),
+  reserve: store => store.reserve({ runId: "run-1" }, "1 hour"),
+  reservation: store => store.reservation("run-1"),
+  release: store => store.release("run-1")
 }
 
-const names = ["save", "get", "delete", "list"] as const
+const names = ["save", "get", "delete", "list", "reserve", "reservation", "release"] as const
 
 const failing = (effect: Effect.Effect<never, unknown>): Encoded => ({
   save: () => effect,
   get: () => effect,
   delete: () => effect,
-  list: () => effect
+  list: () => effect,
+  reserve: () => effect,
+  reservation: () => effect,
+  release: () => effect
 })
 
 describe("a driver that", () => {

@@ -9,7 +9,7 @@ import { type Stores, say, start } from "../support/sharedDatabase.js"
 import { taskOf } from "../support/taskOf.js"
 
 /** Versions of the tables, as they are now. */
-const current = [1, 2, 3, 4]
+const current = [1, 2, 3, 4, 5]
 
 const newer = current.length + 1
 
@@ -49,7 +49,19 @@ for (const { execute, fresh, isThere, layer, name } of databases) {
   describe.skipIf(!isThere)(name, () => {
     const open = (url: string) => start(layer(url))
 
-    /** As the third version left them. */
+    /** As the fourth version left them. */
+    const withoutOwners = (url: string) =>
+      Effect.forEach(
+        [
+          "DROP TABLE eddy_run_ids",
+          "DROP INDEX eddy_runs_by_resource",
+          "DROP INDEX eddy_tasks_by_resource",
+          "DROP INDEX eddy_tasks_by_run"
+        ],
+        sql => execute(url, sql)
+      )
+
+    /** As the third version left them, before which the fifth one is to be undone. */
     const withoutBlocks = (url: string) =>
       Effect.forEach(
         [
@@ -116,6 +128,7 @@ for (const { execute, fresh, isThere, layer, name } of databases) {
         yield* execute(url, "DROP INDEX eddy_tasks_by_status")
         yield* execute(url, "ALTER TABLE eddy_tasks DROP COLUMN settled_at")
         yield* execute(url, "CREATE INDEX eddy_tasks_by_status ON eddy_tasks (status, completed_at)")
+        yield* withoutOwners(url)
         yield* withoutBlocks(url)
         yield* execute(url, "DELETE FROM eddy_migrations WHERE version > 1")
         const { tasks, threads } = yield* open(url)
@@ -137,6 +150,7 @@ for (const { execute, fresh, isThere, layer, name } of databases) {
         const before = yield* Effect.provideService(open(url), Scope.Scope, old)
         yield* before.threads.open({ id: "t", resourceId: "r" })
         yield* Scope.close(old, Exit.void)
+        yield* withoutOwners(url)
         yield* withoutBlocks(url)
         yield* execute(url, "DELETE FROM eddy_migrations WHERE version > 3")
         const interleaved = ["A", "B", "B", "A"]

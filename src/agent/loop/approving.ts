@@ -39,7 +39,7 @@ export const waitsFor = <R>(tool: Tool<string, R>, data: unknown): WaitsFor => {
  * nobody approves what cannot be executed.
  */
 export const approvalGate = <R>(
-  { agentId, requestContext, runId, settings, thread }: Run<R>,
+  { agentId, requestContext, resourceId, runId, settings, thread }: Run<R>,
   tool: Tool<string, R>,
   call: AnsweredCall,
   messages: ReadonlyArray<Message>
@@ -52,13 +52,12 @@ export const approvalGate = <R>(
   const { toolCallId, toolName } = call.chunk.payload
   if (own === true || (own === undefined && policy === true)) return Effect.as(tool.check(input), true)
   if (own !== undefined) {
-    const [threadId, resourceId] = [thread?.id, thread?.resourceId]
     return own(input, {
       runId,
       agentId,
       toolCallId,
       toolName,
-      threadId,
+      threadId: thread?.id,
       resourceId,
       requestContext,
       messages

@@ -23,7 +23,7 @@ interface Served {
 
 /** The context of a call. */
 export const contextOf = <R>(
-  { agentId, emit, inbox, requestContext, runId, thread }: Run<R>,
+  { agentId, emit, inbox, requestContext, resourceId, runId, thread }: Run<R>,
   { call, isOver, messages, tell }: Served,
   signal: () => AbortSignal,
   suspend: (data: unknown) => void,
@@ -47,7 +47,7 @@ export const contextOf = <R>(
     toolCallId,
     toolName,
     threadId: thread?.id,
-    resourceId: thread?.resourceId,
+    resourceId,
     requestContext,
     get abortSignal() {
       return signal()

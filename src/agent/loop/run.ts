@@ -101,6 +101,8 @@ export interface Run<in out R> {
   /** What this run has added to it. */
   readonly added: Array<Message>
   readonly thread: RunThread | undefined
+  /** Whose it is, with a thread or without. */
+  readonly resourceId: string | undefined
   /** Its calls in the background; `undefined`: none can be. */
   readonly tasks: RunTasks<R> | undefined
   /** Those who see and judge what it is told and says; `undefined`: nobody. */

@@ -45,10 +45,13 @@ export class Suspending<R> {
   /** Stores what was said, and the run. What waits, when both are stored; interrupted, nothing of the run is left. */
   get store(): Effect.Effect<ReadonlyArray<Suspension>, AgentError> {
     const { answer, calls, run } = this
-    const { agentId, runId, suspension, thread } = run
+    const { agentId, resourceId, runId, suspension, thread } = run
     const { store } = suspension
     const snapshot = snapshotOf(run, answer, calls)
-    const place = thread === undefined ? {} : { threadId: thread.id, resourceId: thread.resourceId }
+    const place = {
+      ...(thread === undefined ? {} : { threadId: thread.id }),
+      ...(resourceId === undefined ? {} : { resourceId })
+    }
     const stored = store === undefined ? Effect.void : create(store, { runId, agentId, ...place }, snapshot)
     const whole = Effect.onInterrupt(stored, () => this.removed)
     return Effect.gen(this, function* () {

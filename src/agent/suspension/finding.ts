@@ -1,11 +1,13 @@
 /** Suspended runs of an agent: found by id or by thread, and listed with the calls that wait. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import { InvalidConfiguration } from "../../protocol/Errors.js"
+import { refuseUnknown } from "../../protocol/options.js"
 import type { JsonValue } from "../../protocol/safeJson.js"
 import { RunStore, type StoredRun } from "../../storage/RunStore.js"
-import { checked, checkMemory } from "../checkOptions.js"
+import { checked, checkMemory, checkResource } from "../checkOptions.js"
 import type { MemoryOptions } from "../RunOptions.js"
-import { get, read, runNotFound, type SavedRun, type Store } from "./savedRuns.js"
+import { read, runNotFound, type SavedRun, type Store } from "./savedRuns.js"
 import { pendingCalls, waitsOf } from "./snapshot.js"
 
 /** A call that waits for somebody. @since 0.1.0 @category models */
@@ -34,25 +36,54 @@ export interface SuspendedRun {
   readonly calls: ReadonlyArray<PendingCall>
 }
 
+/** Which suspended runs: those that match everything that is given. @since 0.1.0 @category models */
+export interface SuspendedFilter {
+  /** In this thread of this resource. */
+  readonly memory?: MemoryOptions | undefined
+  /** Of this resource, with a thread or without. */
+  readonly resource?: string | undefined
+  /** In the thread of this id. Refused beside `memory`, which names a thread. */
+  readonly threadId?: string | undefined
+  /** The run of this id. */
+  readonly runId?: string | undefined
+}
+
 const threadIdOf = ({ thread }: MemoryOptions): string => (typeof thread === "string" ? thread : thread.id)
 
-const isIn = ({ resourceId, threadId }: StoredRun, memory: MemoryOptions | undefined): boolean =>
-  memory === undefined || (threadId === threadIdOf(memory) && resourceId === memory.resource)
+/** Where a run is, and whose: what is left out may be anything. */
+interface Place {
+  readonly threadId?: string
+  readonly resourceId?: string
+}
+
+const placeOf = ({ memory, resource, threadId }: SuspendedFilter): Place =>
+  memory === undefined
+    ? {
+        ...(threadId === undefined ? {} : { threadId }),
+        ...(resource === undefined ? {} : { resourceId: resource })
+      }
+    : { threadId: threadIdOf(memory), resourceId: memory.resource }
+
+const isIn = (run: StoredRun, { resourceId = run.resourceId, threadId = run.threadId }: Place): boolean =>
+  run.threadId === threadId && run.resourceId === resourceId
 
 const perPage = 100
 
-/** Every run of an agent that is stored, with the thread and the resource if they are given. */
-const all = Effect.fnUntraced(function* (store: Store, agentId: string, memory: MemoryOptions | undefined) {
-  const scope =
-    memory === undefined
-      ? { agentId }
-      : { agentId, threadId: threadIdOf(memory), resourceId: memory.resource }
+/** Every run of an agent that is stored, in this place. */
+const all = Effect.fnUntraced(function* (store: Store, agentId: string, place: Place) {
   const found: Array<SavedRun> = []
   for (let page = 0; ; page++) {
-    const { runs } = yield* store.list({ ...scope, page, perPage })
+    const { runs } = yield* store.list({ agentId, ...place, page, perPage })
     for (const run of runs) found.push(yield* read(run))
     if (runs.length < perPage) return found
   }
+})
+
+/** The run of this id, if it is the agent's, in this place. */
+const one = Effect.fnUntraced(function* (store: Store, agentId: string, runId: string, place: Place) {
+  const stored = yield* store.get(runId)
+  if (Option.isNone(stored) || stored.value.agentId !== agentId || !isIn(stored.value, place)) return []
+  return [yield* read(stored.value)]
 })
 
 /** The run of an agent below that serves a call. */
@@ -61,7 +92,7 @@ export const servingRun = Effect.fnUntraced(function* (
   agentId: string,
   call: { readonly runId: string; readonly toolCallId: string }
 ) {
-  const runs = yield* all(store, agentId, undefined)
+  const runs = yield* all(store, agentId, {})
   return runs.find(
     ({ snapshot: { caller } }) => caller?.runId === call.runId && caller.toolCallId === call.toolCallId
   )
@@ -74,17 +105,15 @@ const elsewhere = (runId: string) =>
   )
 
 /** The run that somebody decides about: by its id, or the only one that waits in the thread. */
-export const locate = Effect.fnUntraced(function* (
-  store: Store,
-  agentId: string,
-  { memory, runId }: { readonly memory?: MemoryOptions | undefined; readonly runId?: string | undefined }
-) {
+export const locate = Effect.fnUntraced(function* (store: Store, agentId: string, filter: SuspendedFilter) {
+  const { runId } = filter
+  const place = placeOf(filter)
   if (runId !== undefined) {
-    const saved = yield* get(store, runId, agentId)
-    if (saved.snapshot.caller === undefined && isIn(saved.stored, memory)) return saved
+    const [saved] = yield* one(store, agentId, runId, place)
+    if (saved !== undefined && saved.snapshot.caller === undefined) return saved
     return yield* elsewhere(runId)
   }
-  const runs = yield* all(store, agentId, memory)
+  const runs = yield* all(store, agentId, place)
   const [only, ...others] = runs.filter(({ snapshot }) => snapshot.caller === undefined)
   if (only !== undefined && others.length === 0) return only
   return yield* runNotFound(
@@ -96,14 +125,23 @@ export const locate = Effect.fnUntraced(function* (
 })
 
 /** The runs of an agent that wait for somebody. */
-export const listSuspended = Effect.fnUntraced(function* (
-  agentId: string,
-  { memory }: { readonly memory?: MemoryOptions | undefined }
-) {
-  if (memory !== undefined) yield* checked(() => checkMemory(memory))
+export const listSuspended = Effect.fnUntraced(function* (agentId: string, filter: SuspendedFilter) {
+  const { memory, resource, runId, threadId } = filter
+  yield* checked(() => {
+    refuseUnknown("listSuspendedRuns", filter, ["memory", "resource", "runId", "threadId"])
+    if (memory !== undefined) checkMemory(memory)
+    checkResource(resource, memory)
+    if (memory === undefined || threadId === undefined) return
+    const message =
+      "`threadId` is not for a filter with `memory`, which names the thread. Leave one of them out."
+    throw new InvalidConfiguration({ field: "threadId", message })
+  })
   const store = yield* Effect.serviceOption(RunStore)
   if (Option.isNone(store)) return []
-  const runs = yield* all(store.value, agentId, memory)
+  const runs =
+    runId === undefined
+      ? yield* all(store.value, agentId, placeOf(filter))
+      : yield* one(store.value, agentId, runId, placeOf(filter))
   return runs.flatMap(({ snapshot, stored }): ReadonlyArray<SuspendedRun> => {
     if (snapshot.caller !== undefined) return []
     const { createdAt, holders, resourceId, runId, threadId } = stored

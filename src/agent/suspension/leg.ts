@@ -56,14 +56,17 @@ const noTool = (toolName: string): InvalidConfiguration =>
     message: `There is no tool "${toolName}" here that could be executed. Give it to the agent, or with \`tools\`, as when it was called.`
   })
 
-/** The thread of the run, also for whoever does not name it. Where there is no store of threads the run is refused. */
-const threadOf = ({ resourceId, threadId }: SavedRun["stored"]): object =>
-  threadId === undefined || resourceId === undefined
-    ? {}
-    : { memory: { thread: threadId, resource: resourceId } }
+/** The thread and the owner of the run, also for whoever does not name them. Where there is no store of threads the run is refused. */
+const placeOf = ({ resourceId, threadId }: SavedRun["stored"]): object => {
+  if (resourceId === undefined) return {}
+  return {
+    resource: resourceId,
+    ...(threadId === undefined ? {} : { memory: { thread: threadId, resource: resourceId } })
+  }
+}
 
-/** Which thread a run belongs to is known from what is stored. */
-const withoutThread = ({ memory: _, runId: __, ...defaults }: RunOptions): Defaults => defaults
+/** Which thread a run belongs to, and whose it is, is known from what is stored. */
+const withoutPlace = ({ memory: _, resource: __, runId: ___, ...defaults }: RunOptions): Defaults => defaults
 
 /** What is resumed, read by its tool. */
 const readDecided = <R>(
@@ -107,9 +110,9 @@ export const prepareLeg = Effect.fnUntraced(function* <
   const decided = yield* decidedBy(found, decision)
   const policy = defaults.requireToolApproval ?? agent.defaults.requireToolApproval
   const again: RunOptions<Tools, Memory> = {
-    ...withoutThread(defaults),
+    ...withoutPlace(defaults),
     ...keptAgain(snapshot.options, policy),
-    ...threadOf(stored),
+    ...placeOf(stored),
     ...given(options)
   }
   const preparing = prepare(agent, [], again, control, turn, { runId, snapshot })

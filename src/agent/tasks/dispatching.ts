@@ -60,7 +60,7 @@ export const dispatch = Effect.fnUntraced(function* <R>(
     traced: run.telemetry.traced,
     fiberRefs
   })
-  const { thread } = run
+  const { resourceId, thread } = run
   const dispatching = tasks.dispatcher.dispatch(
     {
       toolName: tool.name,
@@ -68,7 +68,8 @@ export const dispatch = Effect.fnUntraced(function* <R>(
       args: isJsonRecord(args) ? args : {},
       agentId: run.agentId,
       runId: run.runId,
-      ...(thread === undefined ? {} : { threadId: thread.id, resourceId: thread.resourceId }),
+      ...(thread === undefined ? {} : { threadId: thread.id }),
+      ...(resourceId === undefined ? {} : { resourceId }),
       timeoutMs: resolution.timeoutMs,
       maxRetries: resolution.maxRetries
     },

@@ -15,7 +15,7 @@ import {
 import { refuseUnknown } from "../../protocol/options.js"
 import type { Task } from "../../protocol/Task.js"
 import type * as Tool from "../../tool/Tool.js"
-import { checked, checkMemory, defaultFields, runFields, settingsOf } from "../checkOptions.js"
+import { checked, checkMemory, checkResource, defaultFields, runFields, settingsOf } from "../checkOptions.js"
 import type { Agent, RunRequirements } from "../definition.js"
 import { RunControl } from "../loop/run.js"
 import { awaitedOf } from "../loop/structuring.js"
@@ -61,8 +61,8 @@ const missing = (runId: string, toolCallId: string): TaskNotFound =>
     message: `There is no background task of call "${toolCallId}" of run "${runId}" here: check the ids, the agent and the thread.`
   })
 
-const isOf = (task: Task, memory: MemoryOptions | undefined): boolean => {
-  if (memory === undefined) return true
+const isOf = (task: Task, memory: MemoryOptions | undefined, resource: string | undefined): boolean => {
+  if (memory === undefined) return resource === undefined || task.resourceId === resource
   const threadId = typeof memory.thread === "string" ? memory.thread : memory.thread.id
   return task.threadId === threadId && task.resourceId === memory.resource
 }
@@ -73,16 +73,16 @@ const find = Effect.fnUntraced(function* <R>(
   manager: ManagerService,
   given: Pick<
     ResumeOptions<ReadonlyArray<Tool.Any>, MemoryOptions | undefined>,
-    "memory" | "runId" | "toolCallId"
+    "memory" | "resource" | "runId" | "toolCallId"
   >
 ) {
-  const { memory } = given
+  const { memory, resource } = given
   const { runId, toolCallId } = yield* checked(() => ({
     runId: named("runId", given.runId),
     toolCallId: named("toolCallId", given.toolCallId)
   }))
   const { tasks } = yield* manager.list({ agentId: agent.id, runId, toolCallId })
-  const ours = tasks.filter(task => isOf(task, memory))
+  const ours = tasks.filter(task => isOf(task, memory, resource))
   const suspended = ours.find(({ status }) => status === "suspended")
   if (suspended !== undefined) return suspended
   const [other] = ours
@@ -108,8 +108,9 @@ export const checkResume = <R>(
   if (options.runId !== undefined || options.memory === undefined) named("runId", options.runId)
   if (toolCallId !== undefined) named("toolCallId", toolCallId)
   const { abortSignal: _, instructions: __, memory, ...rest } = runOptions
-  const { replay: ___, requestContext: ____, runId: _____, tools: ______, ...changes } = rest
+  const { replay: ___, requestContext: ____, resource, runId: _____, tools: ______, ...changes } = rest
   if (memory !== undefined) checkMemory(memory)
+  checkResource(resource, memory)
   settingsOf(agent.defaults, changes)
 }
 

@@ -1,4 +1,5 @@
 /** What a store must do with runs that wait: keep them as they are, and let one at a time go on with each. */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
@@ -244,6 +245,72 @@ export const runCases: ReadonlyArray<CaseOf<RunStore>> = [
       yield* same("the number of those that did", done.filter(Boolean).length, 1)
       const found = Option.map(yield* store.get(run.runId), ({ snapshot }) => snapshot)
       yield* same("what is left", found, done[3] === true ? Option.some("saved") : Option.none())
+    })
+  },
+  {
+    name: "reserve takes an id, until it is released or the time is over",
+    run: Effect.gen(function* () {
+      const store = yield* RunStore
+      for (const owner of [{ resourceId: freshId() }, {}]) {
+        const first = { runId: freshId(), ...owner }
+        const { runId } = first
+        yield* same("the reservation before", yield* store.reservation(runId), Option.none())
+        yield* same("whether it is reserved", yield* store.reserve(first, "1 hour"), true)
+        yield* same("the reservation", yield* store.reservation(runId), Option.some(first))
+        const other = { runId, resourceId: freshId() }
+        yield* same("whether it is reserved again", yield* store.reserve(other, "2 hours"), false)
+        yield* same("the reservation after that", yield* store.reservation(runId), Option.some(first))
+        yield* same(
+          "whether another id is reserved",
+          yield* store.reserve({ ...first, runId: freshId() }, "1 hour"),
+          true
+        )
+        const later = (yield* Clock.currentTimeMillis) + 7_200_000
+        yield* same(
+          "the reservation by another clock",
+          yield* at(later)(store.reservation(runId)),
+          Option.some(first)
+        )
+        yield* same("whether it is reserved by it", yield* at(later)(store.reserve(other, "1 hour")), false)
+        yield* store.release(runId)
+        yield* same("the reservation that is released", yield* store.reservation(runId), Option.none())
+        yield* same("whether it is reserved anew", yield* store.reserve(other, 0), true)
+        yield* same("the reservation whose time is over", yield* store.reservation(runId), Option.none())
+        yield* same("whether it is reserved after that", yield* store.reserve(first, "1 hour"), true)
+      }
+    })
+  },
+  {
+    name: "reserve refuses the id of a run that is saved, and saving needs none",
+    run: Effect.gen(function* () {
+      const store = yield* RunStore
+      const run = yield* at(1000)(freshSaved())
+      const { runId } = run
+      yield* same("whether it is reserved", yield* store.reserve({ runId }, "1 hour"), false)
+      yield* same("the reservation", yield* store.reservation(runId), Option.none())
+      yield* holds("the run", runId, stored(run, 1, 1000))
+      const next = freshRun()
+      yield* same("whether the next is reserved", yield* store.reserve({ runId: next.runId }, "1 hour"), true)
+      yield* holds("the next before it is saved", next.runId, undefined)
+      yield* at(1000)(store.save(next, undefined))
+      yield* holds("the next", next.runId, stored(next, 1, 1000))
+      yield* store.delete(next.runId)
+      const kept = Option.some({ runId: next.runId })
+      yield* same("its reservation after it", yield* store.reservation(next.runId), kept)
+    })
+  },
+  {
+    name: "of many that reserve an id at once one does",
+    run: Effect.gen(function* () {
+      const store = yield* RunStore
+      const runId = freshId()
+      const reservations = upTo(16).map(() => ({ runId, resourceId: freshId() }))
+      const taken = yield* Effect.forEach(reservations, given => store.reserve(given, "1 hour"), {
+        concurrency: "unbounded"
+      })
+      yield* same("the number of those that did", taken.filter(Boolean).length, 1)
+      const winner = Option.fromNullable(reservations[taken.indexOf(true)])
+      yield* same("the reservation", yield* store.reservation(runId), winner)
     })
   },
   {

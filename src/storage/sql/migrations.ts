@@ -119,12 +119,26 @@ const blocks = ({ text }: Dialect): ReadonlyArray<Statement> => [
   )
 ]
 
+/** Ids that runs have taken, and what finds the runs and the tasks of a resource. */
+const owners = ({ text }: Dialect): ReadonlyArray<Statement> => [
+  statement(`CREATE TABLE eddy_run_ids (
+    run_id ${text} NOT NULL PRIMARY KEY,
+    resource_id ${text},
+    holds_until BIGINT NOT NULL
+  )`),
+  statement("CREATE INDEX eddy_run_ids_by_end ON eddy_run_ids (holds_until)"),
+  statement("CREATE INDEX eddy_runs_by_resource ON eddy_runs (resource_id)"),
+  statement("CREATE INDEX eddy_tasks_by_resource ON eddy_tasks (resource_id, created_at, position)"),
+  statement("CREATE INDEX eddy_tasks_by_run ON eddy_tasks (run_id)")
+]
+
 /** What makes version 1, version 2, and so on. */
 const versions: ReadonlyArray<(dialect: Dialect) => ReadonlyArray<Statement>> = [
   first,
   objectives,
   storeTimes,
-  blocks
+  blocks,
+  owners
 ]
 
 const operation = "Storage.migrate"

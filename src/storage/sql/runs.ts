@@ -2,7 +2,7 @@
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { Encoded, LeaseRow, RunRow } from "../runRows.js"
+import type { Encoded, LeaseRow, ReservationRow, RunRow } from "../runRows.js"
 import type { Dialect } from "./dialect.js"
 import { type Executor, placesFor, type Row, type Statement, statement } from "./executor.js"
 import type { Group } from "./group.js"
@@ -27,6 +27,11 @@ const readRun = (row: Row): RunRow => ({
   createdAt: number(row, "createdAt"),
   updatedAt: number(row, "updatedAt"),
   holders: texts(row, "holders")
+})
+
+const readReservation = (row: Row): ReservationRow => ({
+  runId: text(row, "runId"),
+  resourceId: optionalText(row, "resourceId")
 })
 
 const first = (rows: ReadonlyArray<Row> | undefined) => read(() => Option.map(Arr.head(rows ?? []), readRun))
@@ -95,6 +100,35 @@ export const make = (executor: Executor, group: Group, dialect: Dialect): Encode
         ([deleted]) => deleted?.rowsAffected === 1
       )
     },
+    reserve: ({ resourceId, runId }, milliseconds) =>
+      Effect.map(
+        group.write(`run ${runId}`, [
+          statement(`DELETE FROM eddy_run_ids WHERE holds_until <= ${dialect.now}`),
+          statement(
+            `INSERT INTO eddy_run_ids (run_id, resource_id, holds_until)
+            SELECT CAST(? AS TEXT), CAST(? AS TEXT), ${dialect.now} + CAST(? AS BIGINT)
+            WHERE NOT EXISTS (SELECT 1 FROM eddy_runs WHERE run_id = ?)
+            ON CONFLICT (run_id) DO NOTHING RETURNING run_id AS "runId"`,
+            [runId, resourceId, milliseconds, runId]
+          )
+        ]),
+        ([, inserted]) => inserted?.rows.length === 1
+      ),
+    reservation: runId =>
+      Effect.flatMap(
+        executor.execute(
+          statement(
+            `SELECT run_id AS "runId", resource_id AS "resourceId" FROM eddy_run_ids
+            WHERE run_id = ? AND holds_until > ${dialect.now}`,
+            [runId]
+          )
+        ),
+        ({ rows }) => read(() => Option.map(Arr.head(rows), readReservation))
+      ),
+    release: runId =>
+      Effect.asVoid(
+        group.write(`run ${runId}`, [statement("DELETE FROM eddy_run_ids WHERE run_id = ?", [runId])])
+      ),
     list: ({ agentId, limit, offset, resourceId, threadId }) =>
       Effect.flatMap(
         executor.execute(
