@@ -11,7 +11,9 @@ import * as HttpServer from "@effect/platform/HttpServer"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import { checked } from "../agent/checkOptions.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
+import { type Listed, refuseSharedIds } from "../protocol/sharedIds.js"
 import { OpenStreams } from "./asked.js"
 import type { Host } from "./Host.js"
 import { type Agents, type AgentsRequirements, hostOf } from "./hostAgents.js"
@@ -85,7 +87,11 @@ export const router = <const A extends Agents>(
   options: Options<A>
 ): Effect.Effect<HttpRouter.HttpRouter, InvalidConfiguration, AgentsRequirements<A> | Scope.Scope> => {
   const { agents, ...settings } = options
-  return Effect.flatMap(hostOf(agents), host => routerOfHost(host, settings))
+  const listed = Object.entries(agents).map(([name, agent]): Listed => [`agents.${name}`, agent])
+  return checked(() => refuseSharedIds("agents", listed)).pipe(
+    Effect.zipRight(hostOf(agents)),
+    Effect.flatMap(host => routerOfHost(host, settings))
+  )
 }
 
 /**

@@ -113,6 +113,12 @@ const idOf = (field: keyof ResumeStreamOptions, id: unknown): string => {
   })
 }
 
+/** What the model of an agent may call that is more than a tool. */
+interface Below {
+  readonly agents: Readonly<Record<string, Agent>>
+  readonly workflows: Readonly<Record<string, AnyWorkflow>>
+}
+
 /** Of agents that belong to no container: a place for the suspended runs of one agent, which are gone with it. */
 const ownHost = (): Runs.Host => {
   const store = RunStore.make(memoryRuns.make(Clock.make()))
@@ -133,7 +139,7 @@ export class Agent {
   readonly description: string | undefined
   readonly #core: CoreAgent
   readonly #defaultOptions: StreamOptions
-  readonly #agents: ReadonlyArray<Agent>
+  readonly #below: Below
   #runs: Runs.Runs = Runs.make(ownHost())
 
   constructor(options: AgentOptions) {
@@ -172,7 +178,7 @@ export class Agent {
       tools: withBelow(toDynamic(tools ?? {}, toTools), [...agentTools(agents), ...workflowTools(workflows)])
     })
     this.#defaultOptions = defaultOptions
-    this.#agents = Object.values(agents)
+    this.#below = { agents, workflows }
     this.id = id
     this.name = this.#core.name
     this.description = description
@@ -183,15 +189,15 @@ export class Agent {
     agent.#runs = runs
   }
 
-  /** The agents that its model may call. */
-  static readonly below = (agent: Agent): ReadonlyArray<Agent> => agent.#agents
+  /** The agents and workflows that its model may call, by the names that it was given. */
+  static readonly below = (agent: Agent): Below => agent.#below
 
   /** Who runs the background tasks of its tools. */
   static readonly executors = (agent: Agent): Effect.Effect<ReadonlyMap<string, Executor>> =>
     Effect.flatMap(executing, ({ taskExecutors }) => taskExecutors(agent.#core))
 
   /** Callbacks, thread and tools of its default options are its own runs' affair. */
-  static readonly #below = (agent: Agent) => {
+  static readonly #optionsBelow = (agent: Agent) => {
     const {
       abortSignal: _,
       memory: __,
@@ -207,7 +213,7 @@ export class Agent {
 
   /** An agent as the tool of another one. */
   static readonly toTool = (agent: Agent, name: string): Tool.Tool => {
-    const tool = asTool(agent.#core, { name: `agent-${name}`, options: Agent.#below(agent) })
+    const tool = asTool(agent.#core, { name: `agent-${name}`, options: Agent.#optionsBelow(agent) })
     return { ...tool, aliases: [...tool.aliases, name, agent.id] }
   }
 
@@ -216,7 +222,7 @@ export class Agent {
     agent: Agent,
     options: AgentStepOptions
   ): Step<string, AgentStepInput, AgentStepOutput, unknown> =>
-    agentStep(agent.#core, { ...options, options: Agent.#below(agent) })
+    agentStep(agent.#core, { ...options, options: Agent.#optionsBelow(agent) })
 
   /**
    * Starts a run and gives its output at once. Rejects with `InvalidConfiguration` or `InvalidMessage` when options or

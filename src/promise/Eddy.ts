@@ -15,6 +15,7 @@ import { messageOf } from "../protocol/safeJson.js"
 import { Agent } from "./Agent.js"
 import { BackgroundTaskManager } from "./BackgroundTaskManager.js"
 import { type BackgroundTasksOptions, toSettings } from "./backgroundTasks.js"
+import { checkIds } from "./containerIds.js"
 import type { Storage } from "./InMemoryStore.js"
 import { consoleLayer, type EddyLogger, loggerLayer } from "./logging.js"
 import * as Runs from "./runs.js"
@@ -53,7 +54,7 @@ const checkAgents = (agents: Readonly<Record<string, Agent>>): void => {
 /** A runtime with background tasks. It begins at once, with what a dead process has left. */
 const startTasks = (
   settings: Settings,
-  agents: Iterable<Agent>,
+  agents: Readonly<Record<string, Agent>>,
   stores: Storage["layer"],
   logging: Layer.Layer<never>,
   telemetry: TelemetryOptions["layer"]
@@ -94,7 +95,8 @@ export interface EddyOptions<
  * Owns the runtime of its agents: their runs end when it is shut down. An agent belongs to the container that was made
  * last with it.
  *
- * The constructor throws `InvalidConfiguration` for an option that it does not know, or that cannot work.
+ * The constructor throws `InvalidConfiguration` for an option that it does not know, or that cannot work, and for two different
+ * agents or workflows with one id, those below its agents included.
  *
  * @since 0.1.0
  * @category models
@@ -132,11 +134,12 @@ export class Eddy<
     if (settings.enabled && stores === undefined) throw missingStorage
     checkAgents(this.agents)
     for (const [name, workflow] of Object.entries(this.workflows)) checkWorkflow(name, workflow)
+    checkIds(this.agents, this.workflows)
     const logging = logger === undefined ? consoleLayer : loggerLayer(logger)
     const telemetry = options.telemetry === undefined ? Layer.empty : telemetryLayer(options.telemetry)
     const tasks =
       stores !== undefined && settings.enabled
-        ? startTasks(settings, Object.values(this.agents), stores, logging, telemetry)
+        ? startTasks(settings, this.agents, stores, logging, telemetry)
         : undefined
     const runtime = tasks ?? ManagedRuntime.make(Layer.mergeAll(logging, telemetry, stores ?? Layer.empty))
     this.#run = async effect => {

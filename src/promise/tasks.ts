@@ -10,18 +10,13 @@ import * as TaskManager from "../background/TaskManager.js"
 import * as ToolDispatcher from "../background/ToolDispatcher.js"
 import { lazily } from "../protocol/lazily.js"
 import { Agent } from "./Agent.js"
+import { reachableAgents } from "./containerIds.js"
 
-/** Agents, and those that they may call: of two of one id the first one runs what is left of their tasks. */
-const allOf = (agents: Iterable<Agent>): ReadonlySet<Agent> => {
-  const known = new Set(agents)
-  // A set that grows while it is gone through is gone through to its end.
-  for (const agent of known) for (const below of Agent.below(agent)) known.add(below)
-  return known
-}
+type Agents = Readonly<Record<string, Agent>>
 
 /** Who runs the tasks of these agents. Known before anything that a dead process has left is taken up. */
-const executorsOf = Effect.fnUntraced(function* (executors: Executors, agents: Iterable<Agent>) {
-  for (const agent of [...allOf(agents)].reverse()) {
+const executorsOf = Effect.fnUntraced(function* (executors: Executors, agents: Agents) {
+  for (const agent of new Set(reachableAgents(agents).map(([, agent]) => agent))) {
     for (const [toolName, executor] of yield* Agent.executors(agent)) {
       executors.add(agent.id, toolName, executor)
     }
@@ -36,7 +31,7 @@ const parts = lazily(async () => ({
 }))
 
 /** The manager, and the way to it for runs. Ends with its scope. */
-export const layer = (settings: Settings, agents: Iterable<Agent>) =>
+export const layer = (settings: Settings, agents: Agents) =>
   Layer.scopedContext(
     Effect.gen(function* () {
       const { Executors, make } = yield* parts

@@ -207,15 +207,15 @@ describe("whoever carries out a decision", () => {
 
   it.effect("and has lost its claim changes neither the run nor its thread", () =>
     Effect.gen(function* () {
-      const opened = yield* Effect.makeLatch()
+      const [started, opened] = [yield* Effect.makeLatch(), yield* Effect.makeLatch()]
       let isFrozen = false
       let executed = 0
       const slow = Tool.make("slow", {
         requireApproval: true,
         execute: () =>
           Effect.suspend(() => {
-            const first = ++executed === 1
-            return first ? Effect.as(opened.await, "of the first") : Effect.succeed("of the second")
+            if (++executed > 1) return Effect.succeed("of the second")
+            return started.open.pipe(Effect.zipRight(opened.await), Effect.as("of the first"))
           })
       })
       const model = ScriptedModel.make([
@@ -238,7 +238,7 @@ describe("whoever carries out a decision", () => {
           Effect.provideService(RunStore.RunStore, frozen)
         )
       )
-      yield* settle
+      yield* started.await
       isFrozen = true
       yield* TestClock.adjust("2 minutes")
       yield* settle
@@ -246,7 +246,6 @@ describe("whoever carries out a decision", () => {
       const before = yield* Effect.all([runs.get("r1"), threads.messages("t1")])
       isFrozen = false
       yield* opened.open
-      yield* settle
       const exit = yield* Fiber.join(leg)
       expect(executed).toBe(2)
       expect(JSON.stringify(exit)).toContain("was not renewed for 60000 ms")

@@ -9,7 +9,7 @@ import { Agent, BackgroundTasks, RunStore, TaskStore, ThreadStore, Tool } from "
 import { createHandler, Http, serve } from "eddy/http"
 import { Eddy } from "eddy/promise"
 import { ScriptedModel } from "eddy/testing"
-import { Context, Effect, Exit, Layer, Schema, Scope } from "effect"
+import { Context, Effect, Either, Exit, Layer, Schema, Scope } from "effect"
 import { describe, expect, it } from "vitest"
 import { agentWith, calling, chunksOf, post, readerOf, readUntil, saying, served, types } from "./kit.js"
 
@@ -75,6 +75,19 @@ describe("serving", () => {
     })
     const answers = await Effect.runPromise(Effect.scoped(Effect.provide(program, services)))
     expect(answers).toEqual(["well", { greeter: { id: "greeter", name: "greeter" } }])
+  })
+
+  it("refuses two agents of one id by both names, and takes one that is listed twice", async () => {
+    const one = greeter([])
+    const make = (agents: Readonly<Record<string, typeof one>>) =>
+      Effect.runPromise(Effect.scoped(Effect.provide(Effect.either(Http.router({ agents })), services)))
+    const refused = await make({ one, again: one, other: greeter([]) })
+    expect(Either.getLeft(refused)).toMatchObject({
+      _tag: "Some",
+      value: { _tag: "InvalidConfiguration", field: "agents.other" }
+    })
+    expect(JSON.stringify(refused)).toContain("`agents.one` and `agents.other`")
+    expect(Either.isRight(await make({ one, again: one }))).toBe(true)
   })
 
   it("is a function from Request to Response", async () => {

@@ -2,7 +2,9 @@
 import {
   Agent,
   type AgentOptions,
+  createStep,
   createTool,
+  createWorkflow,
   Eddy,
   InvalidConfiguration,
   Mastra,
@@ -10,6 +12,7 @@ import {
 } from "eddy/promise"
 import { ScriptedModel } from "eddy/testing"
 import { describe, expect, it } from "vitest"
+import { z } from "zod"
 import { delta, flush, memoryLogger, modelOf, refuseUnhandledRejections, until } from "../support/readers.js"
 
 refuseUnhandledRejections()
@@ -75,6 +78,70 @@ describe("agents by name", () => {
       caught(() => new Eddy({ agents })),
       "agents.broken",
       "new Agent("
+    )
+  })
+
+  it("two of one id are refused by both names, wherever they are listed", () => {
+    const twin = (below: Partial<AgentOptions> = {}) =>
+      new Agent({ id: "twin", model: saying("x"), ...below })
+    const first = twin()
+    const words = ['"twin"', "Give each its own `id`."]
+    expectRefusal(
+      caught(() => new Eddy({ agents: { weather, first, second: twin() } })),
+      "agents.second",
+      "`agents.first`",
+      "`agents.second`",
+      ...words
+    )
+    const boss = new Agent({ id: "boss", model: saying("x"), agents: { helper: twin() } })
+    expectRefusal(
+      caught(() => new Eddy({ agents: { first, boss } })),
+      "agents.boss.agents.helper",
+      "`agents.first`",
+      ...words
+    )
+    expectRefusal(
+      caught(() => new Eddy({ agents: { own: twin({ agents: { helper: twin() } }) } })),
+      "agents.own.agents.helper",
+      "`agents.own`",
+      ...words
+    )
+  })
+
+  it("one agent may be listed and reached several times", () => {
+    const helper = new Agent({ id: "helper", model: saying("x") })
+    const bosses = ["a", "b"].map(id => new Agent({ id, model: saying("x"), agents: { helper } }))
+    const agents = { helper, again: helper, ...Object.fromEntries(bosses.map(boss => [boss.id, boss])) }
+    expect(new Eddy({ agents }).getAgent("again")).toBe(helper)
+  })
+
+  it("two workflows of one id are refused by both names, those of agents too", () => {
+    const input = z.object({ n: z.number() })
+    const twin = () =>
+      createWorkflow({ id: "twin", inputSchema: input, outputSchema: input })
+        .then(
+          createStep({
+            id: "s",
+            inputSchema: input,
+            outputSchema: input,
+            execute: async ({ inputData }) => inputData
+          })
+        )
+        .commit()
+    const first = twin()
+    expect(new Eddy({ workflows: { first, again: first } }).getWorkflow("again")).toBe(first)
+    expectRefusal(
+      caught(() => new Eddy({ workflows: { first, second: twin() } })),
+      "workflows.second",
+      "`workflows.first`",
+      '"twin"'
+    )
+    const boss = new Agent({ id: "boss", model: saying("x"), workflows: { flow: twin() } })
+    expectRefusal(
+      caught(() => new Eddy({ agents: { boss }, workflows: { first } })),
+      "agents.boss.workflows.flow",
+      "`workflows.first`",
+      '"twin"'
     )
   })
 
