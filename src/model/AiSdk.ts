@@ -117,7 +117,7 @@ export const make = (model: AiSdkModel): LanguageModel => {
       const result = await model.doStream({
         ...settingOptions(request),
         ...toolOptions(request),
-        prompt: prompt(request.messages),
+        prompt: prompt(request.messages, request.providerOptions),
         includeRawChunks: request.includeRawChunks,
         abortSignal
       })

@@ -12,6 +12,7 @@ import type { AnswerReason } from "../protocol/FinishReason.js"
 import type { AssistantMessage, ToolCallPart, ToolResultPart } from "../protocol/Message.js"
 import { isRecord, type ProviderMetadata, toBase64 } from "../protocol/safeJson.js"
 import * as Usage from "../protocol/tokens.js"
+import { itemProviders, unbound } from "./answerBinding.js"
 import { type Block, Blocks } from "./answerBlocks.js"
 import { type AnsweredCall, Calls, type TakeApart } from "./answerCalls.js"
 import type * as ModelPart from "./ModelPart.js"
@@ -312,18 +313,24 @@ export class Answer {
    */
   toMessage(isComplete: boolean): AssistantMessage | undefined {
     const parts: Array<AssistantMessage["content"][number]> = []
+    const changed = { text: false, reasoning: false }
+    const items = new Set<string>()
     for (const entry of this.content) {
       if ("sourceId" in entry) {
         const part = entry.toPart()
         const isUnsigned = entry.type === "reasoning" && (entry.signature === undefined || entry.isChanged)
+        if (entry.isChanged) changed[entry.type] = true
+        for (const name of itemProviders(entry.metadata)) items.add(name)
         if (part !== undefined && (isComplete || !isUnsigned)) parts.push(part)
       } else if (entry.type === "file") {
         if (entry.told !== undefined) parts.push(fileToPart(entry.told))
       } else if (this.isTold(entry)) {
+        for (const name of itemProviders(entry.providerOptions)) items.add(name)
         parts.push(entry)
       }
     }
-    return parts.length === 0 ? undefined : { role: "assistant", content: parts }
+    const content = unbound(parts, changed, items)
+    return content.length === 0 ? undefined : { role: "assistant", content }
   }
 }
 

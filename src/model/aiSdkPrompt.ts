@@ -5,6 +5,7 @@
 
 import type { FilePart, Message, ToolResultPart } from "../protocol/Message.js"
 import * as Json from "../protocol/safeJson.js"
+import { isThinking, withPlainAnswers } from "./aiSdkThinking.js"
 import type { SpecificationVersion } from "./aiSdkTypes.js"
 
 type Part = Exclude<Message["content"], string>[number]
@@ -126,9 +127,12 @@ const inFrontOnly = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> =
 export const makePrompt = (
   version: SpecificationVersion,
   provider: string
-): ((messages: ReadonlyArray<Message>) => Array<object>) => {
-  const order = isStrict(provider) ? inFrontOnly : (messages: ReadonlyArray<Message>) => messages
-  if (version === "v3") return messages => [...order(messages)]
+): ((messages: ReadonlyArray<Message>, providerOptions?: Json.ProviderMetadata) => Array<object>) => {
+  const order = (messages: ReadonlyArray<Message>, options: Json.ProviderMetadata | undefined) => {
+    const ordered = isStrict(provider) ? inFrontOnly(messages) : messages
+    return isThinking(provider, options) ? withPlainAnswers(ordered) : ordered
+  }
+  if (version === "v3") return (messages, options) => [...order(messages, options)]
   // `openai.responses` is the provider `openai`, which is the key of its references.
   const convertPart = partConversion(version, provider.split(".", 1)[0] ?? provider)
   const made = new WeakMap<Message, object>()
@@ -142,5 +146,5 @@ export const makePrompt = (
     made.set(message, converted)
     return converted
   }
-  return messages => order(messages).map(convert)
+  return (messages, options) => order(messages, options).map(convert)
 }

@@ -239,6 +239,14 @@ export const responses = {
   reasoning: [responsesStart, responsesReasoning(0, "Abwägen ⚖️"), responsesText(1, "Ja."), responsesEnd].join(
     ""
   ),
+  /** A reasoning item, the message that belongs to it, and a call. */
+  reasoningTextThenCalls: [
+    responsesStart,
+    responsesReasoning(0, "Abwägen ⚖️"),
+    responsesText(1, "Ich ", "frage nach."),
+    responsesCall(2, "call_eins", "weather", '{"city":', '"Tromsø 🌌"}'),
+    responsesEnd
+  ].join(""),
   reasoningThenCalls: [
     responsesStart,
     responsesReasoning(0, "Abwägen ⚖️"),
