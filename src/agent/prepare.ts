@@ -18,7 +18,7 @@ import { messageOf } from "../protocol/safeJson.js"
 import type { Task } from "../protocol/Task.js"
 import * as Usage from "../protocol/tokens.js"
 import { RunStore } from "../storage/RunStore.js"
-import { ThreadStore } from "../storage/ThreadStore.js"
+import { ThreadStore, type ThreadTurn } from "../storage/ThreadStore.js"
 import type * as Tool from "../tool/Tool.js"
 import type { RequestContext } from "../tool/ToolContext.js"
 import { Caller, type CallerInfo } from "./caller.js"
@@ -137,6 +137,8 @@ export interface Turn {
   readonly answered: Answered
   /** What has settled since the turn before, and is answered in this one. */
   readonly settled: ReadonlyArray<Task>
+  /** Its turn in its thread, taken before it began. */
+  readonly threadTurn?: ThreadTurn | undefined
 }
 
 /** The calls of this run in the background; `undefined`: there can be none. */
@@ -222,6 +224,7 @@ const ready = Effect.fnUntraced(function* <
   const thread = memory === undefined ? undefined : yield* threadOf(agent, memory, entries, isFirst, services)
   const resumed = resumption && resumedFrom(resumption.snapshot)
   const conversation = resumed?.input ?? (yield* conversationOf(thread, entries))
+  if (thread !== undefined) thread.turn = turn?.threadTurn
   // The thread has the outcomes of calls that were decided.
   if (thread !== undefined && resumed !== undefined) thread.stored = resumed.added.length
   const ids = Context.get(services, IdGenerator)

@@ -4,7 +4,7 @@ import { type Entry, partId, settled } from "../protocol/Conversation.js"
 import { answeredCalls } from "../protocol/conversationPairs.js"
 import type { ThreadBusy } from "../protocol/Errors.js"
 import type { Message } from "../protocol/Message.js"
-import type { ThreadMessage } from "../storage/ThreadStore.js"
+import type { ThreadMessage, ThreadStore, ThreadTurn, TurnRequest } from "../storage/ThreadStore.js"
 import type { Run } from "./loop/run.js"
 import type { RunThread } from "./runThread.js"
 
@@ -60,13 +60,22 @@ const unknown = (entries: ReadonlyArray<Entry>, recalled: ReadonlyArray<ThreadMe
   }
 }
 
+/** Takes a turn, and hands it over however the fiber is interrupted meanwhile: whoever gets it ends it. */
+export const holdTurn = (
+  store: ThreadStore["Type"],
+  request: TurnRequest,
+  hold: (turn: ThreadTurn) => void
+): Effect.Effect<void, ThreadBusy> =>
+  Effect.uninterruptibleMask(restore => Effect.map(restore(store.takeTurn(request)), hold))
+
 /** Waits until the run may speak in its thread. Interrupted, it leaves the line. A run that has spoken is not rejected. */
 export const takeTurn = <R>({ caller, runId }: Run<R>, thread: RunThread): Effect.Effect<void, ThreadBusy> =>
-  Effect.uninterruptibleMask(restore => {
-    const { id: threadId, resourceId, turn: before } = thread
+  Effect.suspend(() => {
+    const { id: threadId, resourceId, store, turn: before } = thread
+    if (before?.isHeld() === true) return Effect.void
     const whenBusy = before !== undefined && thread.whenBusy === "reject" ? "queue" : thread.whenBusy
     const request = { threadId, resourceId, runId, whenBusy, within: caller.turns }
-    return Effect.map(restore(thread.store.takeTurn(request)), turn => {
+    return holdTurn(store, request, turn => {
       thread.turn = turn
     })
   })

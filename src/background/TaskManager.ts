@@ -7,6 +7,7 @@ import type { StorageError, TaskNotFound, TaskRejected } from "../protocol/Error
 import type { ToolResultPart } from "../protocol/Message.js"
 import type { Task } from "../protocol/Task.js"
 import type * as TaskStore from "../storage/TaskStore.js"
+import type { AnswerListeners } from "./answerListeners.js"
 import type * as Deciding from "./deciding.js"
 import type { Executor } from "./Executor.js"
 import type { Happening, Hearing, Take, TaskFilter } from "./hub.js"
@@ -76,6 +77,8 @@ export interface ManagerService {
   readonly shutdown: Effect.Effect<void>
   /** Until-idle streams by what they are about: the one that came last has it. */
   readonly idleScopes: Map<string, () => void>
+  /** Until-idle streams by their thread, for runs that answer outcomes beside them. */
+  readonly answerListeners: AnswerListeners
   /** Tasks of this process that are pending, running, or settled and not told yet, and that are wanted. */
   readonly active: (isWanted: (task: Task) => boolean) => ReadonlyArray<Task>
   /** Calls back at once with everything that happens to tasks. It must be quick, and must not throw. Returns how to end that. */

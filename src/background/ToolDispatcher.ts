@@ -6,6 +6,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { StorageError, TaskRejected } from "../protocol/Errors.js"
 import type { Task } from "../protocol/Task.js"
+import type { AnswerListener, IdleThread } from "./answerListeners.js"
 import type { Executor } from "./Executor.js"
 import { isEligible, type Override, type Resolution, resolve, type ToolFacts } from "./resolution.js"
 import type { AgentSettings } from "./settings.js"
@@ -28,6 +29,8 @@ export interface RunDispatcher {
   readonly listen: (listener: (task: Task) => void) => () => void
   /** Whether a task that this run has called waits for a slot, runs or is suspended, also one of an earlier process. */
   readonly hasOpenTasks: (runId: string) => Effect.Effect<boolean, StorageError>
+  /** Until-idle streams of a thread, which hear of outcomes that a model has answered. */
+  readonly answerListeners: (thread: IdleThread) => ReadonlyArray<AnswerListener>
   /** Milliseconds between two reports about running tasks. */
   readonly progressIntervalMs: number
 }
@@ -53,6 +56,7 @@ export const of = (manager: ManagerService): ToolDispatcher["Type"] => ({
           listen: listener => manager.listen(({ task }) => listener(task)),
           hasOpenTasks: runId =>
             Effect.map(manager.list({ runId, status: openStatuses }), ({ tasks }) => tasks.length > 0),
+          answerListeners: manager.answerListeners.of,
           progressIntervalMs: manager.settings.progressIntervalMs
         }
       : undefined

@@ -37,6 +37,8 @@ export interface UntilIdleOptions<E, R> extends Hearing {
   readonly continueWith: (tasks: ReadonlyArray<Task>) => Stream.Stream<Chunk, E, R>
   /** Whether a model has answered to a task already. */
   readonly isAnswered: (taskId: string) => boolean
+  /** Calls back when a run beside the stream has answered tasks. Returns how to end that. */
+  readonly onAnswered?: (listener: () => void) => () => void
   /** Whether the turn that came last waits for somebody: then no other follows, and the tasks go on. */
   readonly isSuspended?: () => boolean
   /** Milliseconds that it waits between two turns without hearing of a task. */
@@ -329,6 +331,10 @@ export const make = <E, R>(options: UntilIdleOptions<E, R>): Stream.Stream<Chunk
       }
       yield* claimScope(options.manager, options.name, stop)
       yield* attend(options, hear, stop)
+      yield* Effect.acquireRelease(
+        Effect.sync(() => options.onAnswered?.(signal.set)),
+        forget => Effect.sync(() => forget?.())
+      )
       const open: Open<E, R> = { options, state, mailbox, signal, quiet, clock }
       yield* Effect.forkScoped(report(open))
       yield* Effect.forkScoped(Effect.onExit(conduct(open), exit => Effect.sync(() => mailbox.close(exit))))

@@ -9,6 +9,7 @@ import type { Task } from "../protocol/Task.js"
 import * as TaskStore from "../storage/TaskStore.js"
 import { ThreadStore } from "../storage/ThreadStore.js"
 import { make as makeAlarm } from "./alarm.js"
+import { AnswerListeners } from "./answerListeners.js"
 import { bounded, type Core, detached, Executors, now, persisted } from "./core.js"
 import * as Deciding from "./deciding.js"
 import type { Executor } from "./Executor.js"
@@ -210,6 +211,7 @@ export const make = Effect.fnUntraced(function* (settings: Settings, executors: 
     cleanUp: cleanUp(core),
     shutdown: ending,
     idleScopes: new Map(),
+    answerListeners: new AnswerListeners(),
     active: isWanted =>
       Array.from(core.entries.values()).flatMap(entry =>
         isGoing(entry) && isWanted(entry.task) ? [entry.task] : []

@@ -175,6 +175,12 @@ export class ThreadStore extends Context.Tag("eddy/ThreadStore")<
       part: ToolResultPart,
       accepts?: (present: ToolResultPart, runId: string | undefined) => boolean
     ) => Effect.Effect<boolean, StorageError>
+    /** The outcome of a call that the tool message stored last has, of those that are accepted. */
+    readonly outcome: (
+      threadId: string,
+      toolCallId: string,
+      accepts: (present: ToolResultPart, runId: string | undefined) => boolean
+    ) => Effect.Effect<Option.Option<ToolResultPart>, StorageError>
     /**
      * Deletes the messages that stand behind this one, so that what is said next follows it. Whether the thread has this one; when
      * it has not, nothing changes.
@@ -303,34 +309,29 @@ export const make = (driver: Encoded): Context.Tag.Service<ThreadStore> => ({
   }),
   replaceOutcome: Effect.fnUntraced(function* (threadId, part, accepts = () => true) {
     const operation = "ThreadStore.replaceOutcome"
-    const { readMessage, writeMessage } = yield* rows
+    const { writeMessage } = yield* rows
     const id = wellFormed(threadId)
     const callId = wellFormed(part.toolCallId)
-    let before: number | undefined
     for (let tries = 0; tries < mostTries; tries++) {
-      const row = yield* ask(operation, driver.findTool(id, JSON.stringify(callId), before))
-      if (Option.isNone(row)) return false
-      const { message } = yield* readMessage(operation, row.value)
-      const replaced = withOutcome(message, { ...part, toolCallId: callId }, present =>
-        accepts(present, row.value.runId ?? undefined)
-      )
-      if (replaced === undefined) {
-        // The text of the id stands somewhere else in this message, or it is the call of somebody else.
-        before = row.value.sequence
-        continue
-      }
-      const written = yield* writeMessage(operation, { id: row.value.id, message: replaced })
+      const found = yield* findOutcome(driver, operation, id, callId, accepts)
+      if (found === undefined) return false
+      const { index, message, row } = found
+      const content = [...message.content]
+      content[index] = { ...part, toolCallId: callId }
+      const written = yield* writeMessage(operation, { id: row.id, message: { ...message, content } })
       const now = yield* Clock.currentTimeMillis
-      const isDone = yield* ask(
-        operation,
-        driver.replace(id, row.value.id, row.value.content, written.row.content, now)
-      )
+      const isDone = yield* ask(operation, driver.replace(id, row.id, row.content, written.row.content, now))
       if (isDone) return true
     }
     return yield* new StorageError({
       operation,
       message: `The outcome of call "${callId}" could not be replaced in thread "${threadId}": its message changed each time, or the database does not keep what it is given.`
     })
+  }),
+  outcome: Effect.fnUntraced(function* (threadId, toolCallId, accepts) {
+    const [id, callId] = [wellFormed(threadId), wellFormed(toolCallId)]
+    const found = yield* findOutcome(driver, "ThreadStore.outcome", id, callId, accepts)
+    return Option.fromNullable(found?.message.content[found.index])
   }),
   deleteAfter: Effect.fnUntraced(function* (threadId, messageId) {
     const now = yield* Clock.currentTimeMillis
@@ -361,21 +362,33 @@ const threadBusy = (threadId: string, runId: string): ThreadBusy =>
     message: `Run "${runId}" speaks in thread "${threadId}", and \`memory.whenBusy\` is "reject". Start the run when that one has ended, or give "queue".`
   })
 
-/** The message with another outcome of the call; `undefined` when it has none of it that may be replaced. */
-const withOutcome = (
-  message: Message,
-  part: ToolResultPart,
-  accepts: (present: ToolResultPart) => boolean
-): Message | undefined => {
-  if (message.role !== "tool") return undefined
-  const index = message.content.findIndex(
-    present => present.toolCallId === part.toolCallId && accepts(present)
-  )
-  if (index < 0) return undefined
-  const content = [...message.content]
-  content[index] = part
-  return { ...message, content }
-}
+/** The tool message stored last that has an accepted outcome of the call, and the index of its part. */
+const findOutcome = Effect.fnUntraced(function* (
+  driver: Encoded,
+  operation: string,
+  threadId: string,
+  callId: string,
+  accepts: (present: ToolResultPart, runId: string | undefined) => boolean
+) {
+  const { readMessage } = yield* rows
+  let before: number | undefined
+  for (;;) {
+    const found = yield* ask(operation, driver.findTool(threadId, JSON.stringify(callId), before))
+    // A driver that gives the same message again would be asked for ever.
+    if (Option.isNone(found) || (before !== undefined && found.value.sequence >= before)) return undefined
+    const row = found.value
+    const { message } = yield* readMessage(operation, row)
+    const index =
+      message.role === "tool"
+        ? message.content.findIndex(
+            part => part.toolCallId === callId && accepts(part, row.runId ?? undefined)
+          )
+        : -1
+    if (message.role === "tool" && index >= 0) return { index, message, row }
+    // The text of the id stands somewhere else in this message, or it is another call of this id.
+    before = row.sequence
+  }
+})
 
 /** Threads in the memory of the process, gone when the layer is. @since 0.1.0 @category layers */
 export const layerMemory: Layer.Layer<ThreadStore> = Layer.sync(ThreadStore, () => make(memoryThreads.make()))

@@ -214,6 +214,7 @@ const names = [
   "messages",
   "deleteAfter",
   "replaceOutcome",
+  "outcome",
   "objective",
   "changeObjective"
 ] as const
@@ -238,6 +239,7 @@ const operations: Readonly<
   startRun: store => store.startRun("t", "run"),
   messages: store => store.messages("t"),
   deleteAfter: store => store.deleteAfter("t", "m"),
+  outcome: store => store.outcome("t", "call", () => true),
   replaceOutcome: store => store.replaceOutcome("t", outcome("call", "done")),
   objective: store => store.objective(mine),
   changeObjective: store => store.changeObjective(mine, () => Either.right(Option.some(reachIt)))

@@ -56,6 +56,28 @@ const appends: Case = {
   })
 }
 
+const blocks: Case = {
+  name: "messages of a run of each stand together, in the order in which the runs started",
+  run: Effect.fnUntraced(function* (one, other) {
+    yield* one.threads.open({ id: "t", resourceId: "r" })
+    expect(yield* other.threads.startRun("t", "A")).toBe(1)
+    expect(yield* one.threads.startRun("t", "B")).toBe(2)
+    const calls = numbers(20).flatMap(number => [
+      one.threads.append("t", [{ ...say(`B${number}`), runId: "B" }]),
+      other.threads.append("t", [{ ...say(`A${number}`), runId: "A" }])
+    ])
+    yield* Effect.all(calls, everywhere)
+    const runs = (yield* one.threads.messages("t")).map(({ runId }) => runId)
+    expect(runs).toEqual([...numbers(20).map(() => "A"), ...numbers(20).map(() => "B")])
+    const started = numbers(10).flatMap(number => [
+      one.threads.startRun("t", `one ${number}`),
+      other.threads.startRun("t", `other ${number}`)
+    ])
+    const given = yield* Effect.all(started, everywhere)
+    expect([...given].sort((left, right) => left - right)).toEqual(numbers(20).map(number => number + 2))
+  })
+}
+
 const opens: Case = {
   name: "one of both makes a thread, and both get that one",
   run: Effect.fnUntraced(function* (one, other) {
@@ -211,6 +233,7 @@ const runs: Case = {
 /** Each needs a database of its own. */
 export const sharedCases: ReadonlyArray<Case> = [
   appends,
+  blocks,
   opens,
   deletes,
   crossing,

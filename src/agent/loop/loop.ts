@@ -19,6 +19,7 @@ import { tellObjective } from "../goals/stage.js"
 import type { Stopped } from "../processors/processing.js"
 import type { RunThread } from "../runThread.js"
 import { openThread, takeTurn } from "../thread.js"
+import { takeArrivals } from "./arrivals.js"
 import { type Asked, ask } from "./asking.js"
 import { cutOffBecause } from "./callFailures.js"
 import { stepReason } from "./ending.js"
@@ -84,7 +85,17 @@ const remembering = <R>(run: Run<R>, thread: RunThread): State<R> =>
 const asking = <R>(run: Run<R>): State<R> => {
   if (run.control.halted !== undefined) return haltedBetween(run)
   startStepTimer(run)
-  run.tasks?.tell(run.added)
+  const arrivals = takeArrivals(run)
+  if (arrivals === undefined) return planning(run)
+  return waitFor(
+    run,
+    arrivals,
+    () => planning(run),
+    () => haltedBetween(run)
+  )
+}
+
+const planning = <R>(run: Run<R>): State<R> => {
   const { prepareStep } = run.settings
   if (prepareStep === undefined) return telling(run, basePlan(run), first(run))
   return waitFor(
@@ -139,7 +150,7 @@ const stoppedByProcessor = <R>(run: Run<R>, asked: Asked, stopped: Stopped): Sta
 /** An answer that nobody has anything against: it may hold a value. */
 const accepted = <R>(run: Run<R>, plan: StepPlan<R>, asked: Asked): State<R> => {
   const { answer, messages } = asked
-  run.tasks?.see()
+  run.tasks?.see(run)
   const execution = (): Execution<R> => new Execution(run, answer.calls, messages, plan.tools)
   // What those who judge have accepted is remembered, also when the run is left before it has its value.
   run.rememberCutOff = () => cutOff(run, asked, execution(), stoppedEarly)

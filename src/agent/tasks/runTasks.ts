@@ -20,6 +20,8 @@ import type { Message, ToolResultPart } from "../../protocol/Message.js"
 import { isRecord } from "../../protocol/safeJson.js"
 import type * as Usage from "../../protocol/tokens.js"
 import type { Tool } from "../../tool/Tool.js"
+import type { Run } from "../loop/run.js"
+import { settledIn } from "./unsettled.js"
 
 /** What runs of one stream share: which outcomes were answered, and what was used for them. */
 export class Answered {
@@ -166,13 +168,17 @@ export class RunTasks<R> {
     }
   }
 
-  /** A model has answered to the conversation as it is. */
-  see(): void {
-    for (const call of this.calls.values()) {
-      if (call.state !== "told") continue
-      call.state = "seen"
-      this.answered?.add(call.dispatched.taskId)
-    }
+  /** A model has answered to the conversation as it is: also to outcomes of other runs' tasks. */
+  see({ added, input, thread }: Pick<Run<R>, "added" | "input" | "thread">): void {
+    for (const call of this.calls.values()) if (call.state === "told") call.state = "seen"
+    const listeners = thread === undefined ? [] : this.dispatcher.answerListeners(thread)
+    if (this.answered === undefined && listeners.length === 0) return
+    const open = new Set(
+      [...this.calls.values()].flatMap(({ dispatched, state }) => (state === "seen" ? [] : dispatched.taskId))
+    )
+    const ids = [...settledIn(input), ...settledIn(added)].filter(id => !open.has(id))
+    for (const id of ids) this.answered?.add(id)
+    for (const listener of listeners) listener(ids)
   }
 
   /** Settled calls that no model has answered to. */

@@ -2,7 +2,10 @@
 import type { SystemMessage } from "../../protocol/Message.js"
 import type { Task } from "../../protocol/Task.js"
 
-const outcomeOf = ({ status }: Task): string => {
+/** A task that has settled, as a conversation knows it. */
+type SettledTask = Pick<Task, "id" | "toolCallId" | "toolName"> & { readonly status: unknown }
+
+const outcomeOf = ({ status }: SettledTask): string => {
   switch (status) {
     case "completed":
       return "completed"
@@ -16,7 +19,7 @@ const outcomeOf = ({ status }: Task): string => {
 }
 
 /** Names the calls and their outcomes; what they came to is in the conversation, where the calls are. */
-export const settledMessage = (tasks: ReadonlyArray<Task>): SystemMessage => ({
+export const settledMessage = (tasks: ReadonlyArray<SettledTask>): SystemMessage => ({
   role: "system",
   content: [
     "Background tasks have settled since your last answer. Their outcomes stand in the conversation, as the results of their calls:",

@@ -1,9 +1,15 @@
 /** Whether a run, and the stream that it is a turn of, has come to rest: what its tasks have come to was answered. */
 import { taskOf } from "../../background/taskChunks.js"
-import type { Message } from "../../protocol/Message.js"
+import type { Message, ToolResultPart } from "../../protocol/Message.js"
 import { isSettled, statuses } from "../../protocol/Task.js"
 import type { Run } from "../loop/run.js"
 import type { RunTasks } from "./runTasks.js"
+
+/** Whether a part is the outcome of a background task. */
+export const isSettledPart = (part: ToolResultPart): boolean => {
+  const status = taskOf(part)?.status
+  return statuses.some(known => known === status && isSettled(known))
+}
 
 /** Tasks whose outcomes stand in these messages. */
 export const settledIn = (messages: ReadonlyArray<Message>): ReadonlySet<string> => {
@@ -11,10 +17,8 @@ export const settledIn = (messages: ReadonlyArray<Message>): ReadonlySet<string>
   for (const message of messages) {
     if (message.role !== "tool") continue
     for (const part of message.content) {
-      const told = taskOf(part)
-      if (told !== undefined && statuses.some(known => known === told.status && isSettled(known))) {
-        ids.add(told.taskId)
-      }
+      const task = taskOf(part)
+      if (task !== undefined && isSettledPart(part)) ids.add(task.taskId)
     }
   }
   return ids

@@ -3,31 +3,32 @@ import type * as Batch from "effect/Chunk"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Happening } from "../../background/hub.js"
 import { outcomePart } from "../../background/taskChunks.js"
 import * as UntilIdle from "../../background/UntilIdle.js"
 import type { Chunk, Of } from "../../protocol/Chunk.js"
 import type { Input } from "../../protocol/Conversation.js"
-import type { AgentError } from "../../protocol/Errors.js"
+import type { AgentError, ThreadBusy } from "../../protocol/Errors.js"
 import { IdGenerator } from "../../protocol/Id.js"
 import type { Message } from "../../protocol/Message.js"
 import type { Task } from "../../protocol/Task.js"
 import * as Usage from "../../protocol/tokens.js"
-import { ThreadStore } from "../../storage/ThreadStore.js"
+import { ThreadStore, type ThreadTurn } from "../../storage/ThreadStore.js"
 import type * as Tool from "../../tool/Tool.js"
 import { lastMessagesOf } from "../checkOptions.js"
 import type { Agent, RunRequirements } from "../definition.js"
 import { follow } from "../loop/following.js"
 import { type Run, RunControl } from "../loop/run.js"
 import { toStream } from "../loop/streaming.js"
-import { prepare } from "../prepare.js"
+import { prepare, type Turn } from "../prepare.js"
 import type { MemoryOptions, RunOptions } from "../RunOptions.js"
+import { holdTurn } from "../thread.js"
 import type { Beginning } from "./idleBeginning.js"
 import { progressChunk } from "./progress.js"
 import type { Resumed, ResumeOptions } from "./resuming.js"
 import { type Answered, replace } from "./runTasks.js"
-import { settledIn } from "./unsettled.js"
 
 const threadIdOf = (memory: MemoryOptions): string =>
   typeof memory.thread === "string" ? memory.thread : memory.thread.id
@@ -89,12 +90,29 @@ const halting = (control: RunControl): Effect.Effect<void> =>
     look()
   })
 
+/** The turn of a run in its thread, ended with the scope; `undefined` when the run is stopped first, or there is no store. */
+const turnBeside = (
+  memory: MemoryOptions,
+  runId: string,
+  stopping: RunControl
+): Effect.Effect<ThreadTurn | undefined, ThreadBusy, Scope.Scope> =>
+  Effect.gen(function* () {
+    const store = yield* Effect.serviceOption(ThreadStore)
+    if (Option.isNone(store)) return undefined
+    let turn: ThreadTurn | undefined
+    yield* Effect.addFinalizer(() => Effect.sync(() => turn?.end()))
+    const request = { threadId: threadIdOf(memory), resourceId: memory.resource, runId, within: [] }
+    const taking = holdTurn(store.value, { ...request, whenBusy: "queue" }, taken => {
+      turn = taken
+    })
+    yield* Effect.raceFirst(taking, halting(stopping))
+    return turn
+  })
+
 /** What the runs of one stream have said, with the outcomes that came since. */
 class Conversation {
   private messages: Array<Message> = []
   private readonly runIds = new Set<string>()
-  /** Tasks of the run that came last. */
-  private own = new Set<string>()
   /** The run that came last. */
   runId = ""
   /** It waits for somebody, and so does the stream: whoever decides goes on. */
@@ -106,25 +124,17 @@ class Conversation {
   began(runId: string): void {
     this.runId = runId
     this.runIds.add(runId)
-    this.own = new Set()
   }
 
   /** Remembers what a turn tells. */
   readonly see = (chunks: Batch.Chunk<Chunk>): Batch.Chunk<Chunk> => {
-    for (const chunk of chunks) {
-      if (chunk.type === "background-task-started") this.own.add(chunk.payload.taskId)
-      if (chunk.type === "finish") this.ended(chunk)
-    }
+    for (const chunk of chunks) if (chunk.type === "finish") this.ended(chunk)
     return chunks
   }
 
   private ended({ payload }: Of<"finish">): void {
     this.isSuspended = payload.stepResult.reason === "suspended"
     this.messages = [...payload.messages.all]
-    // Outcomes of other runs' tasks stood in the conversation before the model was asked; of its own ones the run knows.
-    for (const taskId of settledIn(this.messages)) {
-      if (!this.own.has(taskId)) this.answered.add(taskId)
-    }
   }
 
   has(runId: string): boolean {
@@ -257,19 +267,33 @@ export const untilIdle = <
   const turns = new Following(control)
   const continueWith = (settled: ReadonlyArray<Task>) => {
     const stopping = turns.next()
-    const begin = (input: Input, runOptions: RunOptions<Tools, Memory>) =>
-      Effect.acquireRelease(prepare(agent, input, runOptions, stopping, { answered, settled }), prepared =>
-        Effect.suspend(prepared.close)
+    const begin = (
+      answering: Pick<Turn, "settled" | "threadTurn">,
+      input: Input,
+      runOptions: RunOptions<Tools, Memory>
+    ) =>
+      Effect.acquireRelease(
+        prepare(agent, input, runOptions, stopping, { answered, ...answering }),
+        prepared => Effect.suspend(prepared.close)
       )
     // With a thread, the outcomes stand there.
     const run =
       memory === undefined
-        ? begin(conversation.after(settled), again)
-        : Effect.disconnect(recalling(agent, memory, settled)).pipe(
-            Effect.raceFirst(Effect.as(halting(stopping), memory)),
-            Effect.flatMap(recalled => begin([], { ...again, memory: recalled }))
-          )
+        ? begin({ settled }, conversation.after(settled), again)
+        : Effect.gen(function* () {
+            const runId = (yield* IdGenerator).next("run")
+            const threadTurn = yield* turnBeside(memory, runId, stopping)
+            // A run that had the turn meanwhile may have answered.
+            const open = settled.filter(({ id }) => !answered.has(id))
+            if (open.length === 0) return undefined
+            const recalled = yield* Effect.raceFirst(
+              Effect.disconnect(recalling(agent, memory, open)),
+              Effect.as(halting(stopping), memory)
+            )
+            return yield* begin({ settled: open, threadTurn }, [], { ...again, runId, memory: recalled })
+          })
     const turn = Effect.map(run, prepared => {
+      if (prepared === undefined) return Stream.empty
       conversation.began(prepared.runId)
       return toStream(prepared)
     })
@@ -289,6 +313,13 @@ export const untilIdle = <
     isDispatching: task => task.runId === conversation.runId,
     continueWith,
     isAnswered: id => answered.has(id),
+    onAnswered: listener =>
+      memory === undefined
+        ? () => undefined
+        : manager.answerListeners.add({ id: threadIdOf(memory), resourceId: memory.resource }, taskIds => {
+            for (const id of taskIds) answered.add(id)
+            listener()
+          }),
     maxIdleMs: idle.maxIdleMs,
     batch: idle.batch,
     isStopped: stoppedBy(control),

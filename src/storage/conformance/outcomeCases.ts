@@ -100,6 +100,31 @@ export const outcomeCases: ReadonlyArray<Case> = [
     })
   },
   {
+    name: "outcome finds the accepted outcome of a call that was stored last, and changes nothing",
+    run: Effect.gen(function* () {
+      const store = yield* ThreadStore
+      const { id } = yield* freshThread()
+      const of = (message: string, runId: string, value: string): NewMessage => ({
+        id: message,
+        runId,
+        message: { role: "tool", content: [outcome("other", value), outcome("call", value)] }
+      })
+      yield* store.append(id, [of("1", "A", "first")])
+      yield* store.append(id, [of("2", "B", "second"), say("3", '"call"', "a")])
+      const any = yield* store.outcome(id, "call", () => true)
+      yield* same("the outcome", any, Option.some(outcome("call", "second")))
+      const ofA = yield* store.outcome(id, "call", (_, runId) => runId === "A")
+      yield* same("the outcome of A", ofA, Option.some(outcome("call", "first")))
+      yield* same(
+        "an outcome that is not accepted",
+        yield* store.outcome(id, "call", () => false),
+        Option.none()
+      )
+      yield* same("one of no call", yield* store.outcome(id, "cal", () => true), Option.none())
+      yield* same("one of no thread", yield* store.outcome(freshId(), "call", () => true), Option.none())
+    })
+  },
+  {
     name: "a thread in which an outcome is replaced comes first; one in which none is stays where it is",
     run: Effect.gen(function* () {
       const store = yield* ThreadStore
