@@ -5,7 +5,7 @@ import type { ServerSettings } from "./settings.js"
 type Headers = Readonly<Record<string, string | undefined>>
 
 const allowedHeaders =
-  "content-type, authorization, last-event-id, x-on-disconnect, x-stainless-arch, x-stainless-lang, x-stainless-os, x-stainless-package-version, x-stainless-retry-count, x-stainless-runtime, x-stainless-runtime-version, x-stainless-timeout"
+  "content-type, authorization, last-event-id, x-on-disconnect, x-requested-with, x-stainless-arch, x-stainless-lang, x-stainless-os, x-stainless-package-version, x-stainless-retry-count, x-stainless-runtime, x-stainless-runtime-version, x-stainless-timeout"
 
 const originOf = (headers: Headers, cors: NonNullable<ServerSettings["cors"]>): string | undefined => {
   const { origin } = headers

@@ -4,6 +4,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { isRecord } from "../protocol/safeJson.js"
+import { isJson } from "./crossSite.js"
 import { invalidBody, invalidQuery, Refusal } from "./refusal.js"
 
 /** The fields of a JSON body. */
@@ -73,9 +74,8 @@ export const readBody = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
   limit: number
 ) {
-  const type = request.headers["content-type"]
-  // Browsers send other types, and bodies without one, to anybody and without asking: none of them is taken for JSON.
-  if (hasBody(request) && !/^application\/(.+\+)?json\b/i.test(type ?? "")) {
+  // Browsers send other types, and bodies without one, to any site without a preflight: none of them is read as JSON.
+  if (hasBody(request) && !isJson(request.headers["content-type"])) {
     return yield* new Refusal({ status: 415, message: "The request body must be application/json" })
   }
   const bytes = yield* readBytes(request, limit)

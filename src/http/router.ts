@@ -10,6 +10,7 @@ import * as AgUi from "./agUiRoutes.js"
 import type { Asked, Handler, Server } from "./asked.js"
 import * as Chat from "./chatRoutes.js"
 import { preflight, withCors } from "./cors.js"
+import { refuseCrossSite } from "./crossSite.js"
 import * as OpenAi from "./openAiRoutes.js"
 import { readBody } from "./reading.js"
 import { fromError, notFound, Refusal } from "./refusal.js"
@@ -73,6 +74,10 @@ const authenticated = Effect.fnUntraced(function* (
   return isPrincipal(principal) ? principal : yield* unauthorized
 })
 
+/** The host that a request was sent to. */
+const hostOf = ({ headers, originalUrl }: HttpServerRequest.HttpServerRequest): string | undefined =>
+  headers["host"] ?? (URL.canParse(originalUrl) ? new URL(originalUrl).host : undefined)
+
 /** A hook in JavaScript may give anything: one without a resource would see nothing, or everything. */
 const isPrincipal = (principal: Principal | undefined): principal is Principal =>
   typeof principal?.id === "string" &&
@@ -125,6 +130,8 @@ const answer = (
     const { settings } = server
     const { headers, method, url } = request
     const response = yield* Effect.gen(function* () {
+      const foreign = refuseCrossSite({ method, headers, host: hostOf(request) }, settings.cors)
+      if (foreign !== undefined) return yield* foreign
       const principal = yield* authenticated(settings, request)
       const asked: Asked = {
         ...server,
