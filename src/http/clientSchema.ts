@@ -14,33 +14,37 @@ type Told = Pick<HostRunOptions, "structuredOutput">
 
 const isSchema = (value: unknown): value is JsonSchema => Predicate.isRecord(value)
 
-/** What checking a schema takes by itself, before there is any value: its objects, and the text of its patterns. */
+/** What checking a schema takes by itself, before there is any value: its objects, its other values, the text of its patterns. */
 const mostParts = 10_000
 
-/** Characters of a pattern that take as long as an object. */
-const patternText = 4
+/** Characters of a pattern, or values that are no objects, that take as long as an object. */
+const smallParts = 4
 
-const partsOf = (schemas: unknown): number => {
+/** Stops when there are too many. */
+const hasTooManyParts = (schemas: unknown): boolean => {
   let parts = 0
   const open: Array<unknown> = [schemas]
-  while (open.length > 0) {
+  while (open.length > 0 && parts <= mostParts) {
     const next = open.pop()
-    if (typeof next !== "object" || next === null) continue
+    if (typeof next !== "object" || next === null) {
+      parts += 1 / smallParts
+      continue
+    }
     parts++
     for (const [key, value] of Object.entries(next)) {
-      if (key === "pattern" && typeof value === "string") parts += value.length / patternText
+      if (key === "pattern" && typeof value === "string") parts += value.length / smallParts
       if (key === "patternProperties" && Predicate.isRecord(value)) {
-        parts += Object.keys(value).reduce((sum, name) => sum + name.length / patternText, 0)
+        parts += Object.keys(value).reduce((sum, name) => sum + name.length / smallParts, 0)
       }
       open.push(value)
     }
   }
-  return parts
+  return parts > mostParts
 }
 
 /** Refuses schemas that would keep everybody waiting while they are looked at. */
 export const checkSize = (schemas: unknown, field: string): Effect.Effect<void, Refusal> =>
-  partsOf(schemas) > mostParts
+  hasTooManyParts(schemas)
     ? invalidBody(field, "has too many parts, or too long patterns. Give a smaller one.")
     : Effect.void
 

@@ -4,7 +4,7 @@
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { isRecord, toBase64 } from "../protocol/safeJson.js"
+import { toBase64 } from "../protocol/safeJson.js"
 import { isPrivate } from "./addresses.js"
 import { type Got, type Network, network as nodeNetwork } from "./network.js"
 import { invalidBody, type Refusal } from "./refusal.js"
@@ -27,45 +27,61 @@ const fileType = /^(file|image|media)/
 /** As messages are read: whatever has a colon and is no data URL is a URL, were there blanks in front of it. */
 const isInline = (text: string): boolean => /^data:/i.test(text) || !text.includes(":")
 
+/** A value inside the messages. */
 interface Place {
   readonly value: unknown
-  readonly field: string
+  readonly holder: object
+  readonly key: string | number
+  /** Where the holder stands. */
+  readonly inside: Place | undefined
   readonly isFile: boolean
-  readonly replace: (text: string) => void
 }
 
-const itemsOf = ({ field, isFile, value }: Place): ReadonlyArray<Place> => {
-  if (Array.isArray(value)) {
-    return value.map((item: unknown, index) => ({
-      value: item,
-      field: `${field}[${index}]`,
-      isFile,
-      replace: text => {
-        value[index] = text
-      }
-    }))
-  }
-  if (!isRecord(value)) return []
-  const holdsFile = isFile || (typeof value["type"] === "string" && fileType.test(value["type"]))
-  return Object.entries(value).map(([key, item]) => ({
-    value: item,
-    field: `${field}.${key}`,
-    isFile: holdsFile && fileKeys.includes(key),
-    replace: text => {
-      value[key] = text
+const isHolder = (value: unknown): value is object => typeof value === "object" && value !== null
+
+/** The values of a holder that a file can stand in: texts of the keys of a file, and holders. */
+const placesIn = (holder: object, inside: Place | undefined, isFile: boolean): ReadonlyArray<Place> => {
+  const places: Array<Place> = []
+  if (Array.isArray(holder)) {
+    for (let key = 0; key < holder.length; key++) {
+      const value: unknown = holder[key]
+      if (isFile || isHolder(value)) places.push({ value, holder, key, inside, isFile })
     }
-  }))
+    return places
+  }
+  const type: unknown = Reflect.get(holder, "type")
+  const holdsFile = isFile || (typeof type === "string" && fileType.test(type))
+  for (const key of Object.keys(holder)) {
+    const value: unknown = Reflect.get(holder, key)
+    const isItsFile = holdsFile && fileKeys.includes(key)
+    if (isItsFile || isHolder(value)) places.push({ value, holder, key, inside, isFile: isItsFile })
+  }
+  return places
+}
+
+const fieldOf = (place: Place, root: string): string => {
+  const keys: Array<string> = []
+  for (let at: Place | undefined = place; at !== undefined; at = at.inside) {
+    keys.push(typeof at.key === "number" ? `[${at.key}]` : `.${at.key}`)
+  }
+  return `${root}${keys.reverse().join("")}`
 }
 
 /** Every URL of a file that the messages hold, however deep; inline data is none. */
 export const urlsIn = (messages: unknown, field = "messages"): ReadonlyArray<NamedUrl> => {
+  if (!isHolder(messages)) return []
   const found: Array<NamedUrl> = []
-  const open: Array<Place> = [{ value: messages, field, isFile: false, replace: () => undefined }]
+  const open = [...placesIn(messages, undefined, false)]
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const { field: at, isFile, replace, value } = next
-    if (isFile && typeof value === "string" && !isInline(value))
-      found.push({ field: at, url: value, replace })
-    for (const item of itemsOf(next)) open.push(item)
+    const place = next
+    const { holder, isFile, key, value } = place
+    if (isFile && typeof value === "string" && !isInline(value)) {
+      const replace = (text: string): void => {
+        Reflect.set(holder, key, text)
+      }
+      found.push({ field: fieldOf(place, field), url: value, replace })
+    }
+    if (isHolder(value)) for (const inner of placesIn(value, place, isFile)) open.push(inner)
   }
   return found.reverse()
 }

@@ -10,15 +10,14 @@ import type { Asked } from "./asked.js"
 import { checkFiles, loadFiles } from "./files.js"
 import type { HostAgent, HostRunOptions } from "./Host.js"
 import type { InvalidRequest } from "./mapping/InvalidRequest.js"
-import { invalidBody, Refusal } from "./refusal.js"
+import { invalidBody, invalidField, type Refusal } from "./refusal.js"
 import { type RequestedOptions, unsupported } from "./runRequests.js"
 import type { Conversation } from "./runs.js"
 
 /** What a mapping has read, or the status that says why it has not. */
 export const wellFormed = <A>(read: Either.Either<A, InvalidRequest>): Effect.Effect<A, Refusal> =>
   Either.match(read, {
-    onLeft: ({ field, message }) =>
-      new Refusal({ status: 400, message, issues: [{ field: field === "" ? "root" : field, message }] }),
+    onLeft: ({ field, message }) => invalidField(field === "" ? "root" : field, message, message),
     onRight: value => Effect.succeed(value)
   })
 

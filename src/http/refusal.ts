@@ -22,11 +22,23 @@ export class Refusal extends Data.TaggedError("Refusal")<{
 /** Unknown and foreign look the same. */
 export const notFound = (what: string): Refusal => new Refusal({ status: 404, message: `${what} not found` })
 
+/** Characters of a text in a refusal. Names of fields and values are the client's, and as long as it likes. */
+const longestText = 1000
+
+const shortened = (text: string): string =>
+  text.length > longestText ? `${text.slice(0, longestText).toWellFormed()}…` : text
+
+/** A request whose field is wrong. `summary` is for clients that read no issues. */
+export const invalidField = (field: string, message: string, summary: string): Refusal => {
+  const issue = { field: shortened(field), message: shortened(message) }
+  return new Refusal({ status: 400, message: shortened(summary), issues: [issue] })
+}
+
 export const invalidBody = (field: string, message: string): Refusal =>
-  new Refusal({ status: 400, message: "Invalid request body", issues: [{ field, message }] })
+  invalidField(field, message, "Invalid request body")
 
 export const invalidQuery = (field: string, message: string): Refusal =>
-  new Refusal({ status: 400, message: "Invalid query parameters", issues: [{ field, message }] })
+  invalidField(field, message, "Invalid query parameters")
 
 /** A wrong option that a client may set is the client's mistake: the agent itself was checked when it was made. */
 const isClientOption = (field: string): boolean =>
@@ -40,7 +52,9 @@ export const fromError = (error: unknown, exposed: boolean): Refusal => {
   if (error instanceof Refusal) return error
   const message = (hidden: string): string => (exposed && error instanceof Error ? error.message : hidden)
   if (error instanceof Errors.InvalidMessage) {
-    return invalidBody(`messages${error.path}`, error.message)
+    // Of a list it begins with an index.
+    const place = error.path === "" || error.path.startsWith("[") ? error.path : `.${error.path}`
+    return invalidBody(`messages${place}`, error.message)
   }
   if (error instanceof Errors.InvalidConfiguration && isClientOption(error.field)) {
     return invalidBody(error.field, error.message)

@@ -60,10 +60,16 @@ const readUntilIdle = Effect.fnUntraced(function* (fields: Read.Fields, isAlways
 /** Options that are handed on as they are. Their own checks are the agent's: what is wrong with them it says itself. */
 const plainOptions = clientOptions.filter(option => option !== "structuredOutput" && option !== "tools")
 
-const readAllowed = (fields: Read.Fields): Partial<RequestedOptions> =>
-  Object.fromEntries(
+/** Of these the agent goes through the fields: of a text each character is one. */
+const recordOptions = ["modelSettings", "providerOptions"]
+
+const readAllowed = Effect.fnUntraced(function* (fields: Read.Fields) {
+  for (const option of recordOptions) yield* Read.maybeRecord(fields, option)
+  const allowed: Partial<RequestedOptions> = Object.fromEntries(
     plainOptions.flatMap(option => (fields[option] === undefined ? [] : [[option, fields[option]]]))
   )
+  return allowed
+})
 
 /** The options of a run. `more` are fields that its route reads itself, `tools` is the one that holds tools of the client. */
 export const readOptions = Effect.fnUntraced(function* (
@@ -80,7 +86,7 @@ export const readOptions = Effect.fnUntraced(function* (
   const requestContext = yield* readContext(asked, body)
   const untilIdle = yield* readUntilIdle(body, isUntilIdle)
   const options: RequestedOptions = {
-    ...readAllowed(body),
+    ...(yield* readAllowed(body)),
     ...(yield* readStructured(asked, body)),
     ...(yield* readTools(asked, body, tools)),
     ...(runId === undefined ? {} : { runId }),

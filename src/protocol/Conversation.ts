@@ -255,12 +255,18 @@ const readItems = (items: ReadonlyArray<unknown>, isList: boolean): Effect.Effec
   Effect.map(
     Effect.promise(() => import("./conversationMessages.js")),
     ({ fromMessage }) => {
-      const read = items.map((item, index) =>
-        typeof item === "string"
-          ? Either.right(fromText(item))
-          : Either.map(fromMessage(item, isList ? [index] : []), messages => withIds(item, messages))
-      )
-      return Either.map(Either.all(read), entries => entries.flat())
+      const entries: Array<Entry> = []
+      for (const [index, item] of items.entries()) {
+        if (typeof item === "string") {
+          entries.push(...fromText(item))
+          continue
+        }
+        const read = Either.map(fromMessage(item, isList ? [index] : []), messages => withIds(item, messages))
+        // The items behind the first fault are not read: an error for each of a long list costs seconds.
+        if (Either.isLeft(read)) return Either.left(read.left)
+        entries.push(...read.right)
+      }
+      return Either.right(entries)
     }
   )
 

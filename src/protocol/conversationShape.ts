@@ -5,6 +5,7 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { InvalidMessage } from "./Errors.js"
 import * as Json from "./Json.js"
+import { describedValue, type SchemaFault, schemaFault, shownPath } from "./schemaFault.js"
 
 /** Other libraries set a field to `undefined`, and databases to `null`, when there is nothing to say. */
 export const loose = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { nullable: true })
@@ -51,32 +52,7 @@ export const textPart = <Type extends "text" | "reasoning">(
   return text === "" && part.providerOptions === undefined ? [] : [part]
 }
 
-type Path = ReadonlyArray<PropertyKey>
-
-/**
- * Where the caller's mistake lies. The alternatives of a union all fail: the one that got deepest is the one that was
- * meant, and of two at one depth the part whose `type` matched.
- */
-const placeOf = (issue: ParseResult.ParseIssue, path: Path = []): Path => {
-  switch (issue._tag) {
-    case "Pointer":
-      return placeOf(issue.issue, path.concat(issue.path))
-    case "Refinement":
-    case "Transformation":
-      return placeOf(issue.issue, path)
-    case "Composite":
-      return issuesOf(issue)
-        .map(inner => placeOf(inner, path))
-        .reduce((best, place) => (weight(place) > weight(best) ? place : best), path)
-    default:
-      return path
-  }
-}
-
-const issuesOf = ({ issues }: ParseResult.Composite): ReadonlyArray<ParseResult.ParseIssue> =>
-  "_tag" in issues ? [issues] : issues
-
-const weight = (path: Path): number => path.length * 2 + (path.at(-1) === "type" ? 0 : 1)
+type Path = SchemaFault["path"]
 
 const optionsExpected = "an object per provider name, such as { openai: { … } }"
 const outputExpected = 'the outcome, such as { type: "json", value } or { type: "text", value }'
@@ -113,31 +89,17 @@ const expectedAt = (path: Path): string => {
   return expectations[outer ?? names.at(-1) ?? ""] ?? "a string"
 }
 
-const described = (value: unknown): string => {
-  if (value === undefined) return "missing"
-  if (typeof value === "string") return value.length > 60 ? "a long string" : JSON.stringify(value)
-  if (value === null || typeof value === "boolean") return String(value)
-  if (Array.isArray(value)) return "an array"
-  return typeof value === "object" ? "an object" : `a ${typeof value}`
-}
-
-const shown = (path: Path): string =>
-  path
-    .map(key => (typeof key === "number" ? `[${key}]` : `.${String(key)}`))
-    .join("")
-    .replace(/^\./, "")
-
 /** Refuses what stands at `path` inside `root`, which itself stands at `at` in the input. */
 export const refuse = (root: unknown, at: Path, path: Path): InvalidMessage => {
   const value = path.reduce<unknown>(
     (inner, key) => (Predicate.hasProperty(inner, key) ? inner[key] : undefined),
     root
   )
-  const place = shown([...at, ...path])
+  const place = shownPath([...at, ...path])
   const subject = place === "" ? "The message" : place
   return new InvalidMessage({
     path: place,
-    message: `${subject} is ${described(value)}. Give ${expectedAt(path)}.`
+    message: `${subject} is ${describedValue(value)}. Give ${expectedAt(path)}.`
   })
 }
 
@@ -145,5 +107,5 @@ export const refuse = (root: unknown, at: Path, path: Path): InvalidMessage => {
 export const parser = <A, I>(schema: Schema.Schema<A, I>) => {
   const decode = ParseResult.decodeUnknownEither(schema)
   return (value: unknown, at: Path): Either.Either<A, InvalidMessage> =>
-    Either.mapLeft(decode(value), issue => refuse(value, at, placeOf(issue)))
+    Either.mapLeft(decode(value), issue => refuse(value, at, schemaFault(issue).path))
 }

@@ -70,6 +70,7 @@ const nodesOf = (root: Validator.Schema): ReadonlyArray<Validator.Schema> => {
     for (const [key, value] of Object.entries(node)) {
       if (key === "example" || key.startsWith("x-")) delete node[key]
       else if (Validator.schemaMapKeyword[key] === true) {
+        if (!Predicate.isRecord(value)) throw new Error(`"${key}" must be an object`)
         for (const [name, child] of Object.entries(value)) visit(child, name)
       } else if (Validator.schemaArrayKeyword[key] === true && Array.isArray(value)) {
         for (const child of value) visit(child, key)

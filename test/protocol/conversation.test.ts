@@ -56,6 +56,17 @@ describe("texts", () => {
     })
   )
 
+  it.effect("reads nothing behind the first fault", () =>
+    Effect.gen(function* () {
+      const unread = new Proxy(
+        {},
+        { get: () => expect.fail("It was read."), has: () => expect.fail("It was read.") }
+      )
+      const error = yield* Effect.flip(read([{ role: "user", content: "a" }, 1, unread]))
+      expect(error.path).toBe("[1]")
+    })
+  )
+
   it.effect.each<unknown>([
     "",
     [],

@@ -2,25 +2,28 @@
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
+import { describedValue, schemaFault, shownPath } from "../../protocol/schemaFault.js"
 import { InvalidRequest } from "./InvalidRequest.js"
 
 /** Other libraries send `null` when there is nothing to say. */
 export const loose = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { nullable: true })
 
-const shown = (path: ReadonlyArray<PropertyKey>): string =>
-  path
-    .map(key => (typeof key === "number" ? `[${key}]` : `.${String(key)}`))
-    .join("")
-    .replace(/^\./, "")
+/** What is wrong. The value is described and not shown: it may be as large as the body. */
+const reasonOf = (issue: ParseResult.ParseIssue): string => {
+  switch (issue._tag) {
+    case "Missing":
+      return "is missing"
+    case "Type":
+      return issue.message ?? `Expected ${String(issue.ast)}, is ${describedValue(issue.actual)}`
+    default:
+      return "cannot be read"
+  }
+}
 
-/** Of the alternatives of a union the one that got deepest is the one that was meant. */
-const refusal = (issue: ParseResult.ParseIssue, remedy: string): InvalidRequest => {
-  const found = ParseResult.ArrayFormatter.formatIssueSync(issue).reduce((best, next) =>
-    next.path.length > best.path.length ? next : best
-  )
-  const field = shown(found.path)
-  const reason = found.message.split("\n")[0] ?? ""
-  return new InvalidRequest({ field, message: `${field || "The body"}: ${reason}. ${remedy}` })
+const refusal = (root: ParseResult.ParseIssue, remedy: string): InvalidRequest => {
+  const { issue, path } = schemaFault(root)
+  const field = shownPath(path)
+  return new InvalidRequest({ field, message: `${field || "The body"}: ${reasonOf(issue)}. ${remedy}` })
 }
 
 /** Reads a body; `remedy` says what should be there. */
