@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
-import { given, settingsOf } from "../agent/checkOptions.js"
+import { checkMemory, given, settingsOf } from "../agent/checkOptions.js"
 import { type Agent as CoreAgent, make as makeAgent } from "../agent/definition.js"
 import type {
   ObjectiveThread,
@@ -14,6 +14,7 @@ import type {
   UpdateObjectiveOptions
 } from "../agent/goals/objectives.js"
 import { RunControl } from "../agent/loop/run.js"
+import { agentPartKinds, agentPlaces } from "../agent/optionKinds.js"
 import type { MemoryOptions } from "../agent/RunOptions.js"
 import { type Recording, record } from "../agent/recording.js"
 import type { OutputOf } from "../agent/structuredOutput.js"
@@ -27,7 +28,16 @@ import type { Input } from "../protocol/Conversation.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
 import { lazily } from "../protocol/lazily.js"
 import type { Objective } from "../protocol/Objective.js"
-import { refuseUnknown } from "../protocol/options.js"
+import {
+  checkOptions,
+  isOptions,
+  type Kind,
+  type Known,
+  object,
+  read,
+  shown,
+  wrongValue
+} from "../protocol/options.js"
 import * as memoryRuns from "../storage/memoryRuns.js"
 import * as RunStore from "../storage/RunStore.js"
 import type { ThreadStore } from "../storage/ThreadStore.js"
@@ -54,7 +64,7 @@ import { ownRuntime } from "./logging.js"
 import { ModelOutput } from "./ModelOutput.js"
 import { toProcessors } from "./processors.js"
 import * as Runs from "./runs.js"
-import { streamFields, toDynamic, toModels, toRunOptions, toTools } from "./translate.js"
+import { decisionOf, streamOptions, toDynamic, toModels, toRunOptions, toTools } from "./translate.js"
 import type { AnyWorkflow } from "./Workflow.js"
 
 /** What an agent is made of. @since 0.1.0 @category models */
@@ -65,23 +75,18 @@ export interface AgentOptions extends AgentSettings {
   readonly workflows?: Readonly<Record<string, AnyWorkflow>>
 }
 
-const agentFields = [
-  "id",
-  "name",
-  "description",
-  "instructions",
-  "model",
-  "tools",
-  "agents",
-  "workflows",
-  "memory",
-  "backgroundTasks",
-  "goal",
-  "inputProcessors",
-  "outputProcessors",
-  "maxProcessorRetries",
-  "defaultOptions"
-] as const satisfies ReadonlyArray<keyof AgentOptions>
+const known: Known = {
+  kinds: {
+    ...agentPartKinds,
+    agents: object,
+    workflows: object,
+    inputProcessors: read,
+    outputProcessors: read,
+    maxProcessorRetries: read,
+    defaultOptions: object
+  } satisfies Record<keyof AgentOptions, Kind>,
+  places: agentPlaces("defaultOptions.")
+}
 
 const missingModel = (id: string): InvalidConfiguration =>
   new InvalidConfiguration({
@@ -137,6 +142,7 @@ export class Agent {
   #runs: Runs.Runs = Runs.make(ownHost())
 
   constructor(options: AgentOptions) {
+    if (!isOptions(options)) throw wrongValue("options", options, "Give { id, model }.")
     const {
       agents = {},
       backgroundTasks,
@@ -153,8 +159,9 @@ export class Agent {
       workflows = {}
     } = options
     const id = options.id ?? options.name ?? ""
-    refuseUnknown(`Agent "${id}"`, options, agentFields)
-    refuseUnknown(`\`defaultOptions\` of agent "${id}"`, defaultOptions, streamFields)
+    checkOptions(`Agent ${shown(id)}`, options, known)
+    checkOptions("A run", defaultOptions, streamOptions, "defaultOptions")
+    if (defaultOptions.memory !== undefined) checkMemory(defaultOptions.memory)
     // Wrong defaults are found here, and not by the first run.
     settingsOf(toRunOptions(defaultOptions), {})
     if (model === undefined || model === null) throw missingModel(id)
@@ -169,7 +176,10 @@ export class Agent {
       ...toProcessors({ inputProcessors, outputProcessors }),
       ...(maxProcessorRetries === undefined ? {} : { maxProcessorRetries }),
       model: toDynamic(model, toModels),
-      tools: withBelow(toDynamic(tools ?? {}, toTools), [...agentTools(agents), ...workflowTools(workflows)])
+      tools: withBelow(toDynamic(tools === undefined ? {} : tools, toTools), [
+        ...agentTools(agents),
+        ...workflowTools(workflows)
+      ])
     })
     this.#defaultOptions = defaultOptions
     this.#agents = Object.values(agents)
@@ -260,8 +270,9 @@ export class Agent {
    * does.
    */
   async declineToolCall(options: DeclineToolCallOptions): Promise<ModelOutput> {
-    // JavaScript may leave them out.
-    const { reason, ...rest } = (options as DeclineToolCallOptions | undefined) ?? {}
+    const { reason, ...rest } = decisionOf(options)
+    if (reason !== undefined && typeof reason !== "string")
+      throw wrongValue("reason", reason, "Give a string.")
     return this.#decide({ _tag: "Decline", reason }, rest)
   }
 
@@ -269,15 +280,16 @@ export class Agent {
    * The runs of this agent that wait for somebody, the oldest first, each with the calls that wait for a decision; with `memory`
    * those in that thread of that resource.
    */
-  listSuspendedRuns(options: { readonly memory?: MemoryOptions } = {}): Promise<ReadonlyArray<SuspendedRun>> {
+  async listSuspendedRuns(
+    options: { readonly memory?: MemoryOptions } = {}
+  ): Promise<ReadonlyArray<SuspendedRun>> {
     return this.#runs.ask(
       Effect.flatMap(finding, ({ listSuspended }) => listSuspended(this.#core.id, options))
     )
   }
 
   async #decide(decision: Decision, options: ResumeStreamOptions): Promise<ModelOutput> {
-    // JavaScript may leave them out.
-    const { runId, toolCallId, ...rest } = (options as ResumeStreamOptions | undefined) ?? {}
+    const { runId, toolCallId, ...rest } = decisionOf(options)
     const call = {
       ...(runId === undefined ? {} : { runId: idOf("runId", runId) }),
       ...(toolCallId === undefined ? {} : { toolCallId: idOf("toolCallId", toolCallId) })
@@ -300,6 +312,7 @@ export class Agent {
     messages: Input,
     options: StreamOptions<S> = {}
   ): Promise<FullOutput<OutputOf<S>>> {
+    checkOptions("A run", options, streamOptions)
     if (options.untilIdle !== undefined && options.untilIdle !== false) throw neverIdle
     const { onError = ignore, untilIdle: _, ...defaults } = this.#defaultOptions
     const output = await this.#stream<OutputOf<S>>(messages, { ...defaults, onError }, options)
@@ -353,7 +366,7 @@ export class Agent {
   }
 
   async #start<A>(defaults: StreamOptions, options: StreamOptions, begin: Begin): Promise<ModelOutput<A>> {
-    refuseUnknown("A run", options, streamFields)
+    checkOptions("A run", options, streamOptions)
     const merged: StreamOptions = { ...defaults, ...given(options) }
     const runs = this.#runs
     const control = new RunControl()

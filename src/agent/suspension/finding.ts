@@ -2,6 +2,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import { checkOptions, object } from "../../protocol/options.js"
 import type { JsonValue } from "../../protocol/safeJson.js"
 import { RunStore, type StoredRun } from "../../storage/RunStore.js"
 import { checked, checkMemory } from "../checkOptions.js"
@@ -99,8 +100,10 @@ export const locate = Effect.fnUntraced(function* (
 /** The runs of an agent that wait for somebody. */
 export const listSuspended = Effect.fnUntraced(function* (
   agentId: string,
-  { memory }: { readonly memory?: MemoryOptions | undefined }
+  options: { readonly memory?: MemoryOptions | undefined }
 ) {
+  yield* checked(() => checkOptions("The list of suspended runs", options, { kinds: { memory: object } }))
+  const { memory } = options
   if (memory !== undefined) yield* checked(() => checkMemory(memory))
   const store = yield* Effect.serviceOption(RunStore)
   if (Option.isNone(store)) return []
