@@ -4,8 +4,7 @@ import { fileURLToPath } from "node:url"
 import { Chunk, Errors } from "eddy"
 import { SchemaAST } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { defaultFields, runFields } from "../src/agent/checkOptions.js"
-import { callbackFields } from "../src/promise/callbacks.js"
+import { streamOptions } from "../src/promise/translate.js"
 import { fences, type Sandbox, sandbox } from "./reference/snippets.js"
 
 const readme = await readFile(fileURLToPath(new URL("../README.md", import.meta.url)), "utf8")
@@ -36,7 +35,7 @@ describe("the README", () => {
 
   it("lists every option of a run", () => {
     const listed = table("Options of a run").flatMap(([option]) => names(option))
-    expect([...listed].sort()).toEqual([...defaultFields, ...runFields, ...callbackFields].sort())
+    expect([...listed].sort()).toEqual(Object.keys(streamOptions.kinds).sort())
   })
 
   it("lists every error", () => {

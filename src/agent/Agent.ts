@@ -22,6 +22,7 @@ import {
   type StructuredOutputError,
   type ToolCallNotPending
 } from "../protocol/Errors.js"
+import { object, wrongValue } from "../protocol/options.js"
 import type * as Tool from "../tool/Tool.js"
 import type * as ToolSchema from "../tool/ToolSchema.js"
 import type { Agent, RunRequirements } from "./definition.js"
@@ -306,16 +307,20 @@ export const generate = <
   AgentError | StructuredOutputError,
   R | RunRequirements<Tools, Memory>
 > =>
-  options.untilIdle !== undefined && options.untilIdle !== false
-    ? Effect.fail(neverIdle)
-    : Effect.flatMap(
-        begun<R, Tools, Memory, S>(agent, input, { ...options, untilIdle: false }),
-        ({ output, structured }) => {
-          // Whoever generates is told of what there is not.
-          if (structured !== undefined) structured.isAwaited = true
-          const isStrict = structured?.errorStrategy === "strict"
-          return Effect.flatMap(Effect.zipRight(output.drain, output.fullOutput), full =>
-            isStrict && full.objectError !== undefined ? Effect.fail(full.objectError) : Effect.succeed(full)
-          )
-        }
-      ).pipe(Effect.scoped)
+  !object.accepts(options)
+    ? Effect.fail(wrongValue("options", options, "Give the options of the run, or leave them out."))
+    : options.untilIdle !== undefined && options.untilIdle !== false
+      ? Effect.fail(neverIdle)
+      : Effect.flatMap(
+          begun<R, Tools, Memory, S>(agent, input, { ...options, untilIdle: false }),
+          ({ output, structured }) => {
+            // Whoever generates is told of what there is not.
+            if (structured !== undefined) structured.isAwaited = true
+            const isStrict = structured?.errorStrategy === "strict"
+            return Effect.flatMap(Effect.zipRight(output.drain, output.fullOutput), full =>
+              isStrict && full.objectError !== undefined
+                ? Effect.fail(full.objectError)
+                : Effect.succeed(full)
+            )
+          }
+        ).pipe(Effect.scoped)

@@ -1,23 +1,26 @@
 /** Options of agents and runs, checked: refuses what cannot work, before any model is asked. Throws `InvalidConfiguration`. */
 import * as Effect from "effect/Effect"
-import * as Predicate from "effect/Predicate"
 import type { LanguageModel, ToolChoice, ToolDefinition } from "../model/ModelPort.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
-import { refuseUnknown } from "../protocol/options.js"
+import {
+  at,
+  checkOptions,
+  id,
+  type Kind,
+  object,
+  oneOf,
+  read,
+  refuseUnknown,
+  text,
+  wrongValue
+} from "../protocol/options.js"
 import type { WhenBusy } from "../storage/ThreadStore.js"
 import { milliseconds } from "../tool/background.js"
-import type { Tool } from "../tool/Tool.js"
+import { isTool, type Tool } from "../tool/Tool.js"
 import type { ModelChoice } from "./loop/retrying.js"
+import { checkModelSettings } from "./optionKinds.js"
 import { checkProcessors } from "./processors/definition.js"
-import type {
-  Defaults,
-  MemoryOptions,
-  MemorySettings,
-  Models,
-  RunOptions,
-  StepChanges,
-  Timeouts
-} from "./RunOptions.js"
+import type { Defaults, MemoryOptions, MemorySettings, Models, Timeouts } from "./RunOptions.js"
 import type { Idle, Limits, Settings } from "./settings.js"
 import { structureOf } from "./structuredOutput.js"
 
@@ -34,59 +37,8 @@ export const checked = <A>(check: () => A): Effect.Effect<A, InvalidConfiguratio
 const wholeNumber = (field: string, value: number | undefined, fallback: number, least: 0 | 1): number => {
   if (value === undefined) return fallback
   if (Number.isInteger(value) && value >= least) return value
-  throw new InvalidConfiguration({
-    field,
-    message: `\`${field}\` is ${value}. Give a whole number of at least ${least}, or leave it out for ${fallback}.`
-  })
+  throw wrongValue(field, value, `Give a whole number of at least ${least}, or leave it out for ${fallback}.`)
 }
-
-/** Settings that an agent may have and a run may change. */
-export const defaultFields = [
-  "maxSteps",
-  "stopWhen",
-  "prepareStep",
-  "toolCallConcurrency",
-  "requireToolApproval",
-  "activeTools",
-  "toolChoice",
-  "modelSettings",
-  "providerOptions",
-  "maxRetries",
-  "inputProcessors",
-  "outputProcessors",
-  "maxProcessorRetries",
-  "timeouts",
-  "maxDepth",
-  "includeRawChunks",
-  "includeRequestBody",
-  "untilIdle",
-  "structuredOutput"
-] as const satisfies ReadonlyArray<keyof Defaults>
-
-/** Options that only a run has. */
-export const runFields = [
-  "tools",
-  "clientTools",
-  "instructions",
-  "requestContext",
-  "memory",
-  "resource",
-  "replay",
-  "runId",
-  "abortSignal"
-] as const satisfies ReadonlyArray<Exclude<keyof RunOptions, keyof Defaults>>
-
-/** What `prepareStep` may give. */
-export const stepFields = [
-  "model",
-  "messages",
-  "instructions",
-  "tools",
-  "activeTools",
-  "toolChoice",
-  "modelSettings",
-  "providerOptions"
-] as const satisfies ReadonlyArray<keyof StepChanges>
 
 /** Options that say something: one that is `undefined` is as good as none. */
 export const given = <A extends object>(options: A): A =>
@@ -103,9 +55,8 @@ const timeoutFields = Object.keys(noLimits) as ReadonlyArray<keyof Limits>
 
 const limitsOf = (timeouts: Timeouts | undefined): Limits => {
   if (timeouts === undefined) return noLimits
-  if (typeof timeouts !== "object" || timeouts === null) {
-    const message = `\`timeouts\` is ${timeouts}. Say what may take how long, for example { run: "1 minute" }.`
-    throw new InvalidConfiguration({ field: "timeouts", message })
+  if (!object.accepts(timeouts)) {
+    throw wrongValue("timeouts", timeouts, 'Give the limits in an object, for example { run: "1 minute" }.')
   }
   refuseUnknown("`timeouts`", timeouts, timeoutFields)
   const limit = (name: keyof Timeouts): number | undefined => {
@@ -124,30 +75,13 @@ const limitsOf = (timeouts: Timeouts | undefined): Limits => {
 export const idleOf = (given: Defaults["untilIdle"]): Idle | undefined => {
   if (given === undefined || given === false) return undefined
   const options = given === true ? {} : given
-  if (!Predicate.isRecord(options)) {
-    throw new InvalidConfiguration({
-      field: "untilIdle",
-      message: `\`untilIdle\` is ${String(given)}. Give true, or { maxIdle, batch }.`
-    })
-  }
+  if (!object.accepts(options)) throw wrongValue("untilIdle", options, "Give true, or { maxIdle, batch }.")
   refuseUnknown("`untilIdle`", options, ["maxIdle", "batch"])
-  const { batch = "ready", maxIdle } = given === true ? {} : given
+  const { batch = "ready", maxIdle = 300_000 } = given === true ? {} : given
   if (batch !== "ready" && batch !== "all") {
-    throw new InvalidConfiguration({
-      field: "untilIdle.batch",
-      message: `\`untilIdle.batch\` is ${String(batch)}. Give "ready" or "all".`
-    })
+    throw wrongValue("untilIdle.batch", batch, 'Give "ready" or "all".')
   }
-  return { maxIdleMs: milliseconds("untilIdle.maxIdle", maxIdle ?? 300_000), batch }
-}
-
-/** Throws `InvalidConfiguration`. */
-const checkApproval = (given: unknown): void => {
-  if (given === undefined || typeof given === "boolean" || typeof given === "function") return
-  throw new InvalidConfiguration({
-    field: "requireToolApproval",
-    message: `\`requireToolApproval\` is ${String(given)}. Give true, false, or a function of the call that says so.`
-  })
+  return { maxIdleMs: milliseconds("untilIdle.maxIdle", maxIdle), batch }
 }
 
 /** The settings of a run: the run's own before the agent's. Throws `InvalidConfiguration`. */
@@ -170,7 +104,7 @@ export const settingsOf = (defaults: Defaults, options: Defaults): Settings => {
   structureOf(rest.structuredOutput)
   checkProcessors("inputProcessors", rest.inputProcessors)
   checkProcessors("outputProcessors", rest.outputProcessors)
-  checkApproval(rest.requireToolApproval)
+  checkModelSettings(rest.modelSettings)
   return {
     ...rest,
     maxSteps: wholeNumber("maxSteps", maxSteps, 5, 1),
@@ -233,7 +167,8 @@ export const toolsByName = <R>(
     throw new InvalidConfiguration({ field: "tools", message: "`tools` are no list. Give the tools in one." })
   }
   const byName = new Map<string, Tool<string, R>>()
-  for (const tool of tools) {
+  for (const [index, tool] of tools.entries()) {
+    if (!isTool(tool)) throw wrongValue(`tools[${index}]`, tool, "Make a tool with Tool.make(name, options).")
     if (byName.has(tool.name)) {
       throw new InvalidConfiguration({
         field: "tools",
@@ -284,73 +219,66 @@ export const definitionsOf = <R>(
   tools: ReadonlyMap<string, Tool<string, R>>
 ): ReadonlyArray<ToolDefinition> => Array.from(tools.values(), ({ definition }) => definition)
 
-const memoryRefused = (field: string, message: string): InvalidConfiguration =>
-  new InvalidConfiguration({ field, message })
+const missing = (field: string, remedy: string): InvalidConfiguration =>
+  new InvalidConfiguration({ field, message: `\`${field}\` is missing. ${remedy}` })
 
 /** How many messages a run is told. Throws `InvalidConfiguration`. */
 export const lastMessagesOf = (
   agent: MemorySettings | undefined,
   run: MemorySettings | undefined
 ): number => {
-  const given = run?.lastMessages ?? agent?.lastMessages
+  const given = run?.lastMessages === undefined ? agent?.lastMessages : run.lastMessages
   return given === false ? 0 : wholeNumber("memory.lastMessages", given, 40, 0)
 }
+
+const whenBusy = oneOf("queue", "reject", "parallel")
 
 /** What a run does whose thread is busy. Throws `InvalidConfiguration`. */
 export const whenBusyOf = (agent: MemorySettings | undefined, run: MemorySettings | undefined): WhenBusy => {
   const given = run?.whenBusy ?? agent?.whenBusy ?? "queue"
-  if (given === "queue" || given === "reject" || given === "parallel") return given
-  throw memoryRefused(
-    "memory.whenBusy",
-    `\`memory.whenBusy\` is ${String(given)}. Give "queue", "reject" or "parallel", or leave it out for "queue".`
-  )
+  if (whenBusy.accepts(given)) return given
+  throw wrongValue("memory.whenBusy", given, `${whenBusy.remedy} Leave it out for "queue".`)
 }
 
-/** Refuses an owner that is no id, or another one than that of the thread. */
+/** Refuses an owner that is not the owner of the thread. Throws `InvalidConfiguration`. */
 export const checkResource = (
   resource: string | undefined,
   memory: Pick<MemoryOptions, "resource"> | undefined
 ): void => {
-  if (resource === undefined) return
-  if (typeof resource !== "string" || resource === "") {
-    throw memoryRefused(
-      "resource",
-      "`resource` is no id. Give that of the owner of the run, or leave it out."
-    )
-  }
-  if (memory !== undefined && memory.resource !== resource) {
-    throw memoryRefused(
-      "resource",
-      "`resource` is not that of `memory`: a run belongs to the owner of its thread. Leave it out."
-    )
-  }
+  if (resource === undefined || memory === undefined || memory.resource === resource) return
+  throw new InvalidConfiguration({
+    field: "resource",
+    message: "`resource` is not that of `memory`: a run belongs to the owner of its thread. Leave it out."
+  })
 }
 
-/** Refuses a thread that nobody could name again. */
+const memoryKinds = {
+  thread: {
+    accepts: value => id.accepts(value) || object.accepts(value),
+    remedy: "Give an id, or { id, title, metadata }."
+  },
+  resource: { ...id, remedy: "Give the id of the owner of the thread, for example of the user." },
+  after: { ...id, remedy: "Give the id of a message, or leave it out." },
+  lastMessages: read,
+  whenBusy
+} satisfies Record<keyof MemoryOptions, Kind>
+
+const memoryPlaces = {
+  threadId: at("memory.thread"),
+  resourceId: at("memory.resource"),
+  id: at("memory.thread")
+}
+
+const threadKinds = { id, title: text, metadata: object }
+
+/** Refuses a thread that cannot be named again. Throws `InvalidConfiguration`. */
 export const checkMemory = (memory: MemoryOptions): void => {
-  refuseUnknown("`memory`", memory, ["thread", "resource", "after", "lastMessages", "whenBusy"])
-  if (memory.after !== undefined && (typeof memory.after !== "string" || memory.after === "")) {
-    throw memoryRefused(
-      "memory.after",
-      "`memory.after` is no id of a message. Give a string, or leave it out."
-    )
-  }
+  checkOptions("`memory`", memory, { kinds: memoryKinds, places: memoryPlaces }, "memory")
   lastMessagesOf(undefined, memory)
-  whenBusyOf(undefined, memory)
-  if (Predicate.isRecord(memory.thread)) {
-    refuseUnknown("`memory.thread`", memory.thread, ["id", "title", "metadata"])
+  for (const field of ["thread", "resource"] as const) {
+    if (memory[field] === undefined) throw missing(`memory.${field}`, memoryKinds[field].remedy)
   }
-  const id = typeof memory.thread === "object" ? memory.thread?.id : memory.thread
-  if (typeof id !== "string" || id === "") {
-    throw memoryRefused(
-      "memory.thread",
-      "`memory.thread` is no id. Give a string, or { id, title, metadata }."
-    )
-  }
-  if (typeof memory.resource !== "string" || memory.resource === "") {
-    throw memoryRefused(
-      "memory.resource",
-      "`memory.resource` is missing. Give the id of whoever the thread belongs to, for example of the user."
-    )
-  }
+  if (typeof memory.thread === "string") return
+  checkOptions("`memory.thread`", memory.thread, { kinds: threadKinds }, "memory.thread")
+  if (memory.thread.id === undefined) throw missing("memory.thread", memoryKinds.thread.remedy)
 }

@@ -6,19 +6,20 @@ import {
   type AgentSettings as BackgroundTasksSettings
 } from "../background/settings.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
-import { refuseUnknown } from "../protocol/options.js"
+import {
+  checkOptions,
+  isOptions,
+  type Kind,
+  type Known,
+  refuseUnknown,
+  wrongValue
+} from "../protocol/options.js"
 import type { ThreadStore } from "../storage/ThreadStore.js"
 import type * as Tool from "../tool/Tool.js"
-import {
-  defaultFields,
-  lastMessagesOf,
-  modelsOf,
-  settingsOf,
-  toolsByName,
-  whenBusyOf
-} from "./checkOptions.js"
+import { lastMessagesOf, modelsOf, settingsOf, toolsByName, whenBusyOf } from "./checkOptions.js"
 import type { GoalOptions } from "./goals/GoalOptions.js"
 import { type GoalSettings, goalOf } from "./goals/goalSettings.js"
+import { agentPartKinds, agentPlaces, defaultKinds } from "./optionKinds.js"
 import type {
   Defaults,
   Dynamic,
@@ -98,18 +99,10 @@ export type RunRequirements<Tools extends ReadonlyArray<Tool.Any>, Memory extend
   | RequirementsOf<Tools>
   | (Memory extends undefined ? never : ThreadStore)
 
-const agentFields = [
-  "id",
-  "name",
-  "description",
-  "instructions",
-  "model",
-  "tools",
-  "memory",
-  "backgroundTasks",
-  "goal",
-  ...defaultFields
-]
+const known: Known = {
+  kinds: { ...agentPartKinds, ...defaultKinds } satisfies Record<keyof Options<[]>, Kind>,
+  places: agentPlaces("")
+}
 
 /**
  * Makes an agent. Throws `InvalidConfiguration`, which names the field and the remedy, when it cannot work: no id, no
@@ -121,6 +114,7 @@ const agentFields = [
 export const make = <const Tools extends ReadonlyArray<Tool.Any> = []>(
   options: Options<Tools>
 ): Agent<RequirementsOf<Tools>> => {
+  if (!isOptions(options)) throw wrongValue("options", options, "Give { id, model }.")
   const { backgroundTasks, description, goal, id, instructions, memory, model, name, tools, ...defaults } =
     options
   if (typeof id !== "string" || id === "") {
@@ -135,7 +129,7 @@ export const make = <const Tools extends ReadonlyArray<Tool.Any> = []>(
       message: `Agent "${id}" has no model. Give it a LanguageModel, for example LanguageModel.fromAiSdk(openai("gpt-5")).`
     })
   }
-  refuseUnknown(`Agent "${id}"`, options, agentFields)
+  checkOptions(`Agent "${id}"`, options, known)
   const settings = settingsOf(defaults, {})
   if (typeof model !== "function") modelsOf(model, settings.maxRetries)
   if (memory !== undefined) refuseUnknown("`memory` of an agent", memory, ["lastMessages", "whenBusy"])
@@ -166,4 +160,4 @@ const agentTools = <Tools extends ReadonlyArray<Tool.Any>>(
 export const toolsOf = <Tools extends ReadonlyArray<Tool.Any>>(
   tools: Tools | undefined
 ): ReadonlyArray<Tool.Tool<string, RequirementsOf<Tools>>> =>
-  (tools ?? []) as ReadonlyArray<Tool.Tool<string, RequirementsOf<Tools>>>
+  (tools === undefined ? [] : tools) as ReadonlyArray<Tool.Tool<string, RequirementsOf<Tools>>>

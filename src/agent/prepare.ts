@@ -13,7 +13,7 @@ import type { Chunk } from "../protocol/Chunk.js"
 import { type Entry, type Input, readInput, settled } from "../protocol/Conversation.js"
 import { AgentDepthExceeded, InvalidConfiguration, type RunAborted } from "../protocol/Errors.js"
 import { IdGenerator } from "../protocol/Id.js"
-import { refuseUnknown } from "../protocol/options.js"
+import { checkOptions } from "../protocol/options.js"
 import { messageOf } from "../protocol/safeJson.js"
 import type { Task } from "../protocol/Task.js"
 import * as Usage from "../protocol/tokens.js"
@@ -28,10 +28,8 @@ import {
   checkMemory,
   checkResource,
   checkToolChoice,
-  defaultFields,
   definitionsOf,
   modelsOf,
-  runFields,
   settingsOf,
   toolsByName
 } from "./checkOptions.js"
@@ -41,6 +39,7 @@ import { follow } from "./loop/following.js"
 import { capacity, capacityUnkept, Inbox } from "./loop/inbox.js"
 import { instructionsOf } from "./loop/planning.js"
 import { nestedUsage, type Run, type RunControl, stopRunning } from "./loop/run.js"
+import { runKinds, runPlaces } from "./optionKinds.js"
 import { background, goingOn, processing, structured, toolsOfClients } from "./parts.js"
 import type { Dynamic, DynamicState, MemoryOptions, RunOptions } from "./RunOptions.js"
 import { makeThread, type RunThread } from "./runThread.js"
@@ -185,7 +184,7 @@ const ready = Effect.fnUntraced(function* <
   const { resource, runId, tools, ...changes } = others
   const added: ReadonlyArray<Tool.Tool<string, Needs>> = toolsOf(tools)
   const settings = yield* checked(() => {
-    refuseUnknown("A run", options, [...defaultFields, ...runFields])
+    checkOptions("A run", options, { kinds: runKinds, places: runPlaces })
     if (memory !== undefined) checkMemory(memory)
     checkResource(resource, memory)
     return settingsOf(agent.defaults, changes)

@@ -5,7 +5,7 @@ import type { LanguageModel, ResponseFormat } from "../model/ModelPort.js"
 import { schemaPrompt } from "../model/schemaPrompt.js"
 import type { ErrorStrategy, Structured } from "../output/structured.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
-import { refuseUnknown } from "../protocol/options.js"
+import { at, checkOptions, flag, type Kind, type Known, oneOf, read, text } from "../protocol/options.js"
 import { answerFormat } from "../tool/answerFormat.js"
 import * as ToolSchema from "../tool/ToolSchema.js"
 
@@ -102,35 +102,37 @@ const readSchema = (source: ToolSchema.Source): Read => {
 const refused = (field: string, message: string): InvalidConfiguration =>
   new InvalidConfiguration({ field: `structuredOutput.${field}`, message })
 
-const strategies: ReadonlyArray<unknown> = ["strict", "warn", "fallback"]
+const knownOptions: Known = {
+  kinds: {
+    schema: read,
+    model: read,
+    instructions: text,
+    errorStrategy: oneOf("strict", "warn", "fallback"),
+    fallbackValue: read,
+    jsonPromptInjection: flag
+  } satisfies Record<keyof StructuredOutput, Kind>,
+  places: { output: at("structuredOutput.schema"), fallback: at("structuredOutput.fallbackValue") }
+}
 
-const fields = [
-  "schema",
-  "model",
-  "instructions",
-  "errorStrategy",
-  "fallbackValue",
-  "jsonPromptInjection"
-] as const satisfies ReadonlyArray<keyof StructuredOutput>
-
-const check = (options: StructuredOutput): void => {
-  if (!Predicate.isRecord(options)) {
+/** Refuses a schema in the place of the option, and options of no known name or kind. Throws `InvalidConfiguration`. */
+export const checkNames = (given: unknown): void => {
+  if (ToolSchema.isSchema(given)) {
     throw new InvalidConfiguration({
       field: "structuredOutput",
-      message: "`structuredOutput` is no object. Give { schema }."
+      message: "`structuredOutput` is a schema. Write it as `structuredOutput: { schema }`."
     })
   }
-  refuseUnknown("`structuredOutput`", options, fields)
-  const { errorStrategy = "strict", instructions, jsonPromptInjection, model, schema } = options
+  checkOptions("`structuredOutput`", given, knownOptions, "structuredOutput")
+}
+
+const check = (options: StructuredOutput): void => {
+  checkNames(options)
+  const { errorStrategy = "strict", model, schema } = options
   if ((typeof schema !== "object" && typeof schema !== "function") || schema === null) {
     throw refused(
       "schema",
       "`structuredOutput.schema` is missing. Give an Effect Schema, a zod schema, or a JSON Schema."
     )
-  }
-  if (!strategies.includes(errorStrategy)) {
-    const message = `\`structuredOutput.errorStrategy\` is ${String(errorStrategy)}. Give "strict", "warn" or "fallback".`
-    throw refused("errorStrategy", message)
   }
   const hasFallback = options.fallbackValue !== undefined
   if (errorStrategy === "fallback" && !hasFallback) {
@@ -143,12 +145,6 @@ const check = (options: StructuredOutput): void => {
     const message =
       '`fallbackValue` is used with `errorStrategy: "fallback"` only. Give that too, or leave it out.'
     throw refused("fallbackValue", message)
-  }
-  if (instructions !== undefined && typeof instructions !== "string") {
-    throw refused("instructions", "`structuredOutput.instructions` are no text. Give a string.")
-  }
-  if (jsonPromptInjection !== undefined && typeof jsonPromptInjection !== "boolean") {
-    throw refused("jsonPromptInjection", "`structuredOutput.jsonPromptInjection` is true or false.")
   }
   if (
     model !== undefined &&

@@ -3,12 +3,11 @@ import type * as Duration from "effect/Duration"
 import * as Predicate from "effect/Predicate"
 import type * as Schedule from "effect/Schedule"
 import { InvalidConfiguration } from "../protocol/Errors.js"
-import { refuseUnknown } from "../protocol/options.js"
+import { callback, checkOptions, flag, type Kind, type Known, read, wrongValue } from "../protocol/options.js"
 import { isRecord } from "../protocol/safeJson.js"
 import {
   type BackgroundLimits,
   maybeBoolean,
-  maybeCallback,
   maybeMilliseconds,
   maybeRetries,
   milliseconds,
@@ -184,51 +183,45 @@ export interface AgentSettings {
   readonly callbacks: TaskCallbacks
 }
 
-const optionFields = [
-  "enabled",
-  "globalConcurrency",
-  "perAgentConcurrency",
-  "backpressure",
-  "defaultTimeout",
-  "defaultRetries",
-  "waitTimeout",
-  "progressInterval",
-  "progressThrottle",
-  "cleanup",
-  "recoverOnStart",
-  "lease",
-  "shutdown",
-  "onTaskComplete",
-  "onTaskFailed",
-  "onTaskCancelled"
-] as const satisfies ReadonlyArray<keyof Options>
+const callbackKinds = { onTaskComplete: callback, onTaskFailed: callback, onTaskCancelled: callback }
+
+const kinds = {
+  enabled: flag,
+  globalConcurrency: read,
+  perAgentConcurrency: read,
+  backpressure: read,
+  defaultTimeout: read,
+  defaultRetries: read,
+  waitTimeout: read,
+  progressInterval: read,
+  progressThrottle: read,
+  cleanup: read,
+  recoverOnStart: flag,
+  lease: read,
+  shutdown: read,
+  ...callbackKinds
+} satisfies Record<keyof Options, Kind>
 
 const concurrency = (field: string, value: number): number => {
   if (Number.isInteger(value) && value >= 1) return value
-  throw new InvalidConfiguration({
-    field,
-    message: `\`${field}\` is ${String(value)}. Give a whole number of at least 1.`
-  })
+  throw wrongValue(field, value, "Give a whole number of at least 1.")
 }
 
 const oneOf = <A extends string>(field: string, value: A, known: ReadonlyArray<A>): A => {
   if (known.includes(value)) return value
-  throw new InvalidConfiguration({
-    field,
-    message: `\`${field}\` is ${String(value)}. Give one of: ${known.join(", ")}.`
-  })
+  throw wrongValue(field, value, `Give one of: ${known.join(", ")}.`)
 }
 
 /** An object of options, or none. */
-const objectOf = <A extends object>(field: string, value: A | undefined, fields: ReadonlyArray<string>) => {
-  const given: Partial<A> = value ?? {}
-  if (!isRecord(given)) {
-    throw new InvalidConfiguration({
-      field,
-      message: `\`${field}\` is no object. Give its settings: ${fields.join(", ")}.`
-    })
-  }
-  refuseUnknown(`\`${field}\``, given, fields)
+const objectOf = <A extends object>(
+  field: string,
+  value: A | undefined,
+  fields: ReadonlyArray<string>,
+  checked: Known["kinds"] = {}
+) => {
+  const given: Partial<A> = value === undefined ? {} : value
+  const kinds = { ...Object.fromEntries(fields.map(name => [name, read])), ...checked }
+  checkOptions(`\`${field}\``, given, { kinds }, field)
   return given
 }
 
@@ -252,12 +245,15 @@ const retryOf = (
     "maxRetryDelay",
     "retryableErrors"
   ] satisfies ReadonlyArray<keyof RetryOptions>)
-  const { backoffMultiplier = 2, maxRetries, maxRetryDelay, retryableErrors, retryDelay } = options
+  const {
+    backoffMultiplier = 2,
+    maxRetries,
+    maxRetryDelay = 30_000,
+    retryableErrors,
+    retryDelay = 1000
+  } = options
   if (!(Number.isFinite(backoffMultiplier) && backoffMultiplier >= 1)) {
-    throw new InvalidConfiguration({
-      field: "defaultRetries.backoffMultiplier",
-      message: `\`defaultRetries.backoffMultiplier\` is ${String(backoffMultiplier)}. Give a number of at least 1.`
-    })
+    throw wrongValue("defaultRetries.backoffMultiplier", backoffMultiplier, "Give a number of at least 1.")
   }
   if (retryableErrors !== undefined && typeof retryableErrors !== "function") {
     throw new InvalidConfiguration({
@@ -270,9 +266,9 @@ const retryOf = (
     maxRetries: maybeRetries("defaultRetries.maxRetries", maxRetries) ?? 0,
     retry: {
       _tag: "Backoff",
-      delayMs: milliseconds("defaultRetries.retryDelay", retryDelay ?? 1000),
+      delayMs: milliseconds("defaultRetries.retryDelay", retryDelay),
       multiplier: backoffMultiplier,
-      maxDelayMs: milliseconds("defaultRetries.maxRetryDelay", maxRetryDelay ?? 30_000),
+      maxDelayMs: milliseconds("defaultRetries.maxRetryDelay", maxRetryDelay),
       isRetryable: retryableErrors ?? (() => true)
     }
   }
@@ -283,14 +279,14 @@ const callbacksOf = ({
   onTaskComplete,
   onTaskFailed
 }: Pick<Options, "onTaskComplete" | "onTaskFailed" | "onTaskCancelled">): TaskCallbacks => ({
-  onComplete: maybeCallback("onTaskComplete", onTaskComplete),
-  onFailed: maybeCallback("onTaskFailed", onTaskFailed),
-  onCancelled: maybeCallback("onTaskCancelled", onTaskCancelled)
+  onComplete: onTaskComplete,
+  onFailed: onTaskFailed,
+  onCancelled: onTaskCancelled
 })
 
 /** The settings of a manager. Throws `InvalidConfiguration`, which names the option and the remedy. */
 export const settingsOf = (options: Options): Settings => {
-  refuseUnknown("BackgroundTasks", options, optionFields)
+  checkOptions("BackgroundTasks", options, { kinds })
   const cleanup = objectOf("cleanup", options.cleanup, [
     "completed",
     "other",
@@ -299,30 +295,38 @@ export const settingsOf = (options: Options): Settings => {
   const shutdown = objectOf("shutdown", options.shutdown, ["grace", "unfinished"] satisfies ReadonlyArray<
     keyof ShutdownOptions
   >)
+  const {
+    backpressure = "queue",
+    defaultTimeout = 300_000,
+    enabled = true,
+    globalConcurrency = 10,
+    lease = 15_000,
+    perAgentConcurrency = 5,
+    progressInterval = 3000,
+    recoverOnStart = true
+  } = options
+  const { completed = 3_600_000, interval = 60_000, other = 86_400_000 } = cleanup
+  const { grace = 5000, unfinished = "pending" } = shutdown
   return {
-    enabled: maybeBoolean("enabled", options.enabled) ?? true,
-    globalConcurrency: concurrency("globalConcurrency", options.globalConcurrency ?? 10),
-    perAgentConcurrency: concurrency("perAgentConcurrency", options.perAgentConcurrency ?? 5),
-    backpressure: oneOf("backpressure", options.backpressure ?? "queue", [
-      "queue",
-      "reject",
-      "fallback-sync"
-    ]),
-    timeoutMs: milliseconds("defaultTimeout", options.defaultTimeout ?? 300_000),
+    enabled,
+    globalConcurrency: concurrency("globalConcurrency", globalConcurrency),
+    perAgentConcurrency: concurrency("perAgentConcurrency", perAgentConcurrency),
+    backpressure: oneOf("backpressure", backpressure, ["queue", "reject", "fallback-sync"]),
+    timeoutMs: milliseconds("defaultTimeout", defaultTimeout),
     ...retryOf(options.defaultRetries),
     waitTimeoutMs: maybeMilliseconds("waitTimeout", options.waitTimeout),
-    progressIntervalMs: milliseconds("progressInterval", options.progressInterval ?? 3000),
+    progressIntervalMs: milliseconds("progressInterval", progressInterval),
     progressThrottleMs: maybeMilliseconds("progressThrottle", options.progressThrottle),
     cleanup: {
-      completedMs: milliseconds("cleanup.completed", cleanup.completed ?? 3_600_000),
-      otherMs: milliseconds("cleanup.other", cleanup.other ?? 86_400_000),
-      intervalMs: milliseconds("cleanup.interval", cleanup.interval ?? 60_000)
+      completedMs: milliseconds("cleanup.completed", completed),
+      otherMs: milliseconds("cleanup.other", other),
+      intervalMs: milliseconds("cleanup.interval", interval)
     },
-    recoverOnStart: maybeBoolean("recoverOnStart", options.recoverOnStart) ?? true,
-    leaseMs: milliseconds("lease", options.lease ?? 15_000),
+    recoverOnStart,
+    leaseMs: milliseconds("lease", lease),
     shutdown: {
-      graceMs: milliseconds("shutdown.grace", shutdown.grace ?? 5000),
-      unfinished: oneOf("shutdown.unfinished", shutdown.unfinished ?? "pending", ["pending", "failed"])
+      graceMs: milliseconds("shutdown.grace", grace),
+      unfinished: oneOf("shutdown.unfinished", unfinished, ["pending", "failed"])
     },
     callbacks: callbacksOf(options)
   }
@@ -369,10 +373,10 @@ const toolsOf = (tools: NonNullable<AgentOptions["tools"]>): AgentSettings["tool
 
 /** What an agent says of its tasks, read. Throws `InvalidConfiguration`. */
 export const agentSettingsOf = (given: AgentOptions): AgentSettings => {
-  const options = objectOf("backgroundTasks", given, agentFields)
+  const options = objectOf("backgroundTasks", given, agentFields, callbackKinds)
   return {
     disabled: maybeBoolean("backgroundTasks.disabled", options.disabled) ?? false,
-    tools: toolsOf(options.tools ?? {}),
+    tools: options.tools === undefined ? new Map() : toolsOf(options.tools),
     concurrency:
       options.concurrency === undefined
         ? undefined

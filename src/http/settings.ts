@@ -2,7 +2,19 @@
 import * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import { InvalidConfiguration } from "../protocol/Errors.js"
-import { refuseUnknown } from "../protocol/options.js"
+import {
+  callback,
+  checkOptions,
+  flag,
+  isOptions,
+  type Kind,
+  type Known,
+  read,
+  shown,
+  text,
+  texts,
+  wrongValue
+} from "../protocol/options.js"
 import type { Exposed } from "./masking.js"
 
 /** Who sends a request. @since 0.1.0 @category models */
@@ -140,23 +152,23 @@ export interface Settings {
   readonly expose?: Exposed
 }
 
-/** The names of {@link Settings}. */
-export const settingFields = [
-  "prefix",
-  "authenticate",
-  "requestContext",
-  "clientContext",
-  "clientOptions",
-  "files",
-  "cors",
-  "maxBodyBytes",
-  "keepAlive",
-  "streams",
-  "runLog",
-  "onDisconnect",
-  "maxGrace",
-  "expose"
-] as const satisfies ReadonlyArray<keyof Settings>
+/** What each of {@link Settings} takes. */
+export const settingKinds = {
+  prefix: text,
+  authenticate: callback,
+  requestContext: callback,
+  clientContext: texts,
+  clientOptions: texts,
+  files: read,
+  cors: read,
+  maxBodyBytes: read,
+  keepAlive: read,
+  streams: read,
+  runLog: read,
+  onDisconnect: read,
+  maxGrace: read,
+  expose: read
+} satisfies Record<keyof Settings, Kind>
 
 /** The same, read. */
 export interface ServerSettings {
@@ -188,9 +200,9 @@ const wrong = (field: string, message: string): InvalidConfiguration =>
   new InvalidConfiguration({ field, message: `\`${field}\` ${message}` })
 
 const count = (field: string, value: number | undefined, otherwise: number, least = 1): number => {
-  const given = value ?? otherwise
+  const given = value === undefined ? otherwise : value
   if (Number.isSafeInteger(given) && given >= least) return given
-  throw wrong(field, `is ${String(given)}. Give a whole number of at least ${least}.`)
+  throw wrongValue(field, given, `Give a whole number of at least ${least}.`)
 }
 
 const time = (
@@ -198,7 +210,7 @@ const time = (
   value: Duration.DurationInput | undefined,
   otherwise: string
 ): Duration.Duration => {
-  const decoded = Duration.decodeUnknown(value ?? otherwise)
+  const decoded = Duration.decodeUnknown(value === undefined ? otherwise : value)
   const milliseconds = decoded._tag === "Some" ? Duration.toMillis(decoded.value) : Number.NaN
   // A timer of more than 2^31 milliseconds fires at once.
   if (milliseconds >= 1 && milliseconds < 2 ** 31) return Duration.millis(milliseconds)
@@ -208,14 +220,19 @@ const time = (
 /** Reads a policy. Throws `InvalidConfiguration`. */
 const policy = (value: OnDisconnect): OnDisconnect => {
   if (value === "abort" || value === "continue") return value
-  if (typeof value === "object" && value !== null) {
-    refuseUnknown("`onDisconnect`", value, ["grace"])
+  if (isOptions(value)) {
+    checkOptions("`onDisconnect`", value, { kinds: named(["grace"]) }, "onDisconnect")
     return { grace: time("onDisconnect.grace", value.grace, "0") }
   }
   throw wrong("onDisconnect", 'is no policy. Give "abort", "continue" or { grace }.')
 }
 
+const runLogFields = ["maxChunks", "maxBytes", "maxAge", "maxRuns", "maxTotalBytes"]
 const streamFields = ["perPrincipal", "total", "maxAge", "detachedPerPrincipal", "detachedTotal"]
+
+/** Options that their readers check. */
+const named = (names: ReadonlyArray<string>): Known["kinds"] =>
+  Object.fromEntries(names.map(name => [name, read]))
 
 const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text
 
@@ -224,12 +241,15 @@ const isHost = (text: string): boolean =>
 
 const filesOf = (files: FilePolicy): FileLimits => {
   if (files === "refuse") return files
-  refuseUnknown("`files`", files, ["hosts", "maxBytes", "timeout"])
+  checkOptions("`files`", files, { kinds: named(["hosts", "maxBytes", "timeout"]) }, "files")
   const { hosts, maxBytes, timeout } = files
   if (!Array.isArray(hosts)) throw wrong("files.hosts", 'is no list. Give for example ["images.example"].')
   for (const host of hosts) {
-    if (isHost(host)) continue
-    throw wrong("files.hosts", `has "${host}", which is no host. Give for example "images.example", or "*".`)
+    if (typeof host === "string" && isHost(host)) continue
+    throw wrong(
+      "files.hosts",
+      `has ${shown(host)}, which is no host. Give for example "images.example", or "*".`
+    )
   }
   return {
     hosts,
@@ -240,7 +260,9 @@ const filesOf = (files: FilePolicy): FileLimits => {
 
 const corsOf = (cors: Settings["cors"]): ServerSettings["cors"] => {
   if (cors === undefined) return undefined
-  refuseUnknown("`cors`", cors, ["origins", "credentials"])
+  checkOptions("`cors`", cors, { kinds: { origins: texts, credentials: flag } }, "cors")
+  if (cors.origins === undefined)
+    throw wrong("cors.origins", 'is missing. Give for example ["https://app.example"].')
   for (const origin of cors.origins) {
     if (isOrigin(origin)) continue
     throw wrong(
@@ -261,12 +283,12 @@ const allowed = (options: ReadonlyArray<ClientOption>): ReadonlySet<ClientOption
 
 /** Reads the options of a server. Throws `InvalidConfiguration`, which names the field and the remedy. */
 export const settingsOf = (options: Settings): ServerSettings => {
-  refuseUnknown("The server", options, settingFields)
+  checkOptions("The server", options, { kinds: settingKinds })
   const { expose = {}, files = "refuse", prefix = "/api", runLog = {}, streams = {} } = options
   if (!/^(\/[\w.~-]+)+$/.test(prefix)) throw wrong("prefix", 'is no path. Give for example "/api".')
-  refuseUnknown("`streams`", streams, streamFields)
-  refuseUnknown("`runLog`", runLog, ["maxChunks", "maxBytes", "maxAge", "maxRuns", "maxTotalBytes"])
-  refuseUnknown("`expose`", expose, ["errors", "provider"])
+  checkOptions("`streams`", streams, { kinds: named(streamFields) }, "streams")
+  checkOptions("`runLog`", runLog, { kinds: named(runLogFields) }, "runLog")
+  checkOptions("`expose`", expose, { kinds: { errors: flag, provider: flag } }, "expose")
   return {
     prefix,
     authenticate: options.authenticate,
@@ -287,7 +309,7 @@ export const settingsOf = (options: Settings): ServerSettings => {
     maxLogAge: time("runLog.maxAge", runLog.maxAge, "5 minutes"),
     maxRuns: count("runLog.maxRuns", runLog.maxRuns, 1000),
     maxTotalBytes: count("runLog.maxTotalBytes", runLog.maxTotalBytes, 2 ** 28, 1024),
-    onDisconnect: policy(options.onDisconnect ?? "abort"),
+    onDisconnect: policy(options.onDisconnect === undefined ? "abort" : options.onDisconnect),
     maxGrace: time("maxGrace", options.maxGrace, "5 minutes"),
     expose
   }

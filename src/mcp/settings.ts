@@ -1,5 +1,6 @@
 /** A server and its options, checked before anything is started. Throws `InvalidConfiguration`. */
 import { InvalidConfiguration } from "../protocol/Errors.js"
+import { checkOptions, isOptions, type Kind, object, read, text, wrongValue } from "../protocol/options.js"
 import { milliseconds } from "../tool/background.js"
 import type { HttpServer, McpOptions, McpServer, StdioServer, TransportServer } from "./McpServer.js"
 
@@ -39,6 +40,8 @@ const parseUrl = ({ headers = {}, url }: HttpServer): Address => {
 }
 
 const addressOf = (server: McpServer): Address => {
+  if (!object.accepts(server))
+    throw wrongValue("server", server, "Give { command, args }, { url } or { transport }.")
   const given = ["command", "url", "transport"].filter(field => Object.hasOwn(server, field))
   if (given.length === 1) {
     if ("url" in server) return parseUrl(server)
@@ -62,6 +65,17 @@ const nameOf = (address: Address): string => {
   }
 }
 
+export const mcpKinds = {
+  name: text,
+  connectTimeout: read,
+  timeout: read,
+  clientInfo: {
+    accepts: value =>
+      isOptions(value) && typeof value["name"] === "string" && typeof value["version"] === "string",
+    remedy: "Give { name, version }: two strings."
+  }
+} satisfies Record<keyof McpOptions, Kind>
+
 const checkName = (name: string): void => {
   if (/^[A-Za-z0-9_-]{1,64}$/.test(name)) return
   throw invalid(
@@ -77,6 +91,7 @@ export const settingsOf = (server: McpServer, options: McpOptions): Settings => 
     name,
     timeout = 60_000
   } = options
+  checkOptions("A connection", options, { kinds: mcpKinds })
   if (name !== undefined) checkName(name)
   const address = addressOf(server)
   return {

@@ -7,7 +7,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
-import { given, settingsOf } from "../agent/checkOptions.js"
+import { checkMemory, given, settingsOf } from "../agent/checkOptions.js"
 import { type Agent as CoreAgent, make as makeAgent } from "../agent/definition.js"
 import type {
   ObjectiveThread,
@@ -15,6 +15,7 @@ import type {
   UpdateObjectiveOptions
 } from "../agent/goals/objectives.js"
 import { RunControl } from "../agent/loop/run.js"
+import { agentPartKinds, agentPlaces } from "../agent/optionKinds.js"
 import { type Recording, record } from "../agent/recording.js"
 import type { OutputOf } from "../agent/structuredOutput.js"
 import { asTool } from "../agent/subAgent.js"
@@ -27,7 +28,17 @@ import type { Input } from "../protocol/Conversation.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
 import { lazily } from "../protocol/lazily.js"
 import type { Objective } from "../protocol/Objective.js"
-import { refuseUnknown } from "../protocol/options.js"
+import {
+  checkOptions,
+  isOptions,
+  type Kind,
+  type Known,
+  object,
+  read,
+  shown,
+  text,
+  wrongValue
+} from "../protocol/options.js"
 import * as memoryRuns from "../storage/memoryRuns.js"
 import * as RunStore from "../storage/RunStore.js"
 import type { ThreadStore } from "../storage/ThreadStore.js"
@@ -54,7 +65,7 @@ import { ownRuntime } from "./logging.js"
 import { ModelOutput } from "./ModelOutput.js"
 import { toProcessors } from "./processors.js"
 import * as Runs from "./runs.js"
-import { streamFields, toDynamic, toModels, toRunOptions, toTools } from "./translate.js"
+import { decisionOf, streamOptions, toDynamic, toModels, toRunOptions, toTools } from "./translate.js"
 import type { AnyWorkflow } from "./Workflow.js"
 
 /** What an agent is made of. @since 0.1.0 @category models */
@@ -65,23 +76,18 @@ export interface AgentOptions extends AgentSettings {
   readonly workflows?: Readonly<Record<string, AnyWorkflow>>
 }
 
-const agentFields = [
-  "id",
-  "name",
-  "description",
-  "instructions",
-  "model",
-  "tools",
-  "agents",
-  "workflows",
-  "memory",
-  "backgroundTasks",
-  "goal",
-  "inputProcessors",
-  "outputProcessors",
-  "maxProcessorRetries",
-  "defaultOptions"
-] as const satisfies ReadonlyArray<keyof AgentOptions>
+const known: Known = {
+  kinds: {
+    ...agentPartKinds,
+    agents: object,
+    workflows: object,
+    inputProcessors: read,
+    outputProcessors: read,
+    maxProcessorRetries: read,
+    defaultOptions: object
+  } satisfies Record<keyof AgentOptions, Kind>,
+  places: agentPlaces("defaultOptions.")
+}
 
 const missingModel = (id: string): InvalidConfiguration =>
   new InvalidConfiguration({
@@ -143,6 +149,7 @@ export class Agent {
   #runs: Runs.Runs = Runs.make(ownHost())
 
   constructor(options: AgentOptions) {
+    if (!isOptions(options)) throw wrongValue("options", options, "Give { id, model }.")
     const {
       agents = {},
       backgroundTasks,
@@ -159,8 +166,9 @@ export class Agent {
       workflows = {}
     } = options
     const id = options.id ?? options.name ?? ""
-    refuseUnknown(`Agent "${id}"`, options, agentFields)
-    refuseUnknown(`\`defaultOptions\` of agent "${id}"`, defaultOptions, streamFields)
+    checkOptions(`Agent ${shown(id)}`, options, known)
+    checkOptions("A run", defaultOptions, streamOptions, "defaultOptions")
+    if (defaultOptions.memory !== undefined) checkMemory(defaultOptions.memory)
     // Wrong defaults are found here, and not by the first run.
     settingsOf(toRunOptions(defaultOptions), {})
     if (model === undefined || model === null) throw missingModel(id)
@@ -175,7 +183,10 @@ export class Agent {
       ...toProcessors({ inputProcessors, outputProcessors }),
       ...(maxProcessorRetries === undefined ? {} : { maxProcessorRetries }),
       model: toDynamic(model, toModels),
-      tools: withBelow(toDynamic(tools ?? {}, toTools), [...agentTools(agents), ...workflowTools(workflows)])
+      tools: withBelow(toDynamic(tools === undefined ? {} : tools, toTools), [
+        ...agentTools(agents),
+        ...workflowTools(workflows)
+      ])
     })
     this.#defaultOptions = defaultOptions
     this.#below = { agents, workflows }
@@ -267,8 +278,8 @@ export class Agent {
    * does.
    */
   async declineToolCall(options: DeclineToolCallOptions): Promise<ModelOutput> {
-    // JavaScript may leave them out.
-    const { reason, ...rest } = (options as DeclineToolCallOptions | undefined) ?? {}
+    const { reason, ...rest } = decisionOf(options)
+    if (reason !== undefined && !text.accepts(reason)) throw wrongValue("reason", reason, "Give a string.")
     return this.#decide({ _tag: "Decline", reason }, rest)
   }
 
@@ -283,8 +294,7 @@ export class Agent {
   }
 
   async #decide(decision: Decision, options: ResumeStreamOptions): Promise<ModelOutput> {
-    // JavaScript may leave them out.
-    const { runId, toolCallId, ...rest } = (options as ResumeStreamOptions | undefined) ?? {}
+    const { runId, toolCallId, ...rest } = decisionOf(options)
     const call = {
       ...(runId === undefined ? {} : { runId: idOf("runId", runId) }),
       ...(toolCallId === undefined ? {} : { toolCallId: idOf("toolCallId", toolCallId) })
@@ -307,6 +317,7 @@ export class Agent {
     messages: Input,
     options: StreamOptions<S> = {}
   ): Promise<FullOutput<OutputOf<S>>> {
+    checkOptions("A run", options, streamOptions)
     if (options.untilIdle !== undefined && options.untilIdle !== false) throw neverIdle
     const { onError = ignore, untilIdle: _, ...defaults } = this.#defaultOptions
     const output = await this.#stream<OutputOf<S>>(messages, { ...defaults, onError }, options)
@@ -360,7 +371,7 @@ export class Agent {
   }
 
   async #start<A>(defaults: StreamOptions, options: StreamOptions, begin: Begin): Promise<ModelOutput<A>> {
-    refuseUnknown("A run", options, streamFields)
+    checkOptions("A run", options, streamOptions)
     const merged: StreamOptions = { ...defaults, ...given(options) }
     const runs = this.#runs
     const control = new RunControl()
@@ -371,7 +382,6 @@ export class Agent {
   }
 }
 
-/** What begins with the options of a run and what is to see it. */
 type Begin = (
   options: StreamOptions,
   observe: ReturnType<typeof observer>,

@@ -14,8 +14,18 @@ import type { TaskFilter } from "../background/hub.js"
 import { type ManagerService, TaskManager } from "../background/TaskManager.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
 import { lazily } from "../protocol/lazily.js"
-import { refuseUnknown } from "../protocol/options.js"
-import type { Task } from "../protocol/Task.js"
+import {
+  abortSignal,
+  checkOptions,
+  date,
+  either,
+  type Kind,
+  listOf,
+  oneOf,
+  text,
+  wholeNumber
+} from "../protocol/options.js"
+import { statuses, type Task } from "../protocol/Task.js"
 import type { ListOptions, TaskPage } from "../storage/TaskStore.js"
 import * as Tool from "../tool/Tool.js"
 import { open, type TaskStream } from "./taskStream.js"
@@ -69,31 +79,34 @@ const executorFor = (
   return { ...made({}), execute: context => made(context.task.args).execute(context) }
 }
 
-const streamFields = [
-  "agentId",
-  "runId",
-  "threadId",
-  "resourceId",
-  "taskId",
-  "abortSignal"
-] as const satisfies ReadonlyArray<keyof TaskStreamOptions>
+const streamKinds = {
+  agentId: text,
+  runId: text,
+  threadId: text,
+  resourceId: text,
+  taskId: text,
+  abortSignal
+} satisfies Record<keyof TaskStreamOptions, Kind>
 
-const listFields = [
-  "status",
-  "agentId",
-  "threadId",
-  "resourceId",
-  "runId",
-  "toolName",
-  "toolCallId",
-  "fromDate",
-  "toDate",
-  "dateFilterBy",
-  "orderBy",
-  "orderDirection",
-  "page",
-  "perPage"
-] as const satisfies ReadonlyArray<keyof ListOptions>
+const status = oneOf(...statuses)
+const dateNames = oneOf("createdAt", "startedAt", "completedAt")
+
+const listKinds = {
+  status: either(status, listOf(status), "Give a status of tasks, or an array of them."),
+  agentId: text,
+  threadId: text,
+  resourceId: text,
+  runId: text,
+  toolName: text,
+  toolCallId: text,
+  fromDate: date,
+  toDate: date,
+  dateFilterBy: dateNames,
+  orderBy: dateNames,
+  orderDirection: oneOf("asc", "desc"),
+  page: wholeNumber(0),
+  perPage: wholeNumber(0)
+} satisfies Record<keyof ListOptions, Kind>
 
 /**
  * To watch, find, resume and cancel background tasks: `mastra.backgroundTaskManager`. Every promise rejects with
@@ -117,11 +130,11 @@ export class BackgroundTaskManager {
    * option that it does not know.
    */
   readonly stream = (options: TaskStreamOptions = {}): TaskStream => {
-    refuseUnknown("The stream of tasks", options, streamFields)
-    const { abortSignal, ...filter } = options
+    checkOptions("The stream of tasks", options, { kinds: streamKinds })
+    const { abortSignal: signal, ...filter } = options
     const refusal = this.#host.refusal()
     if (refusal !== undefined) throw refusal
-    return open(this.#host.runFork, filter, abortSignal)
+    return open(this.#host.runFork, filter, signal)
   }
 
   /** The task as it is stored; `null` when there is none of this id. */
@@ -130,7 +143,7 @@ export class BackgroundTaskManager {
 
   /** Tasks as they are stored, in pages, those of other processes too. */
   readonly listTasks = async (options: ListOptions = {}): Promise<TaskPage> => {
-    refuseUnknown("The list of tasks", options, listFields)
+    checkOptions("The list of tasks", options, { kinds: listKinds })
     return this.#ask(manager => manager.list(options))
   }
 

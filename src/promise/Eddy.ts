@@ -10,14 +10,14 @@ import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
 import type { Settings } from "../background/settings.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
-import { refuseUnknown } from "../protocol/options.js"
+import { at, checkOptions, type Kind, type Known, object, read } from "../protocol/options.js"
 import { messageOf } from "../protocol/safeJson.js"
 import { Agent } from "./Agent.js"
 import { BackgroundTaskManager } from "./BackgroundTaskManager.js"
 import { type BackgroundTasksOptions, toSettings } from "./backgroundTasks.js"
 import { checkIds } from "./containerIds.js"
 import type { Storage } from "./InMemoryStore.js"
-import { consoleLayer, type EddyLogger, loggerLayer } from "./logging.js"
+import { consoleLayer, type EddyLogger, loggerKind, loggerLayer } from "./logging.js"
 import * as Runs from "./runs.js"
 import { Threads } from "./Threads.js"
 import * as Tasks from "./tasks.js"
@@ -70,6 +70,23 @@ const startTasks = (
   return runtime
 }
 
+const known: Known = {
+  kinds: {
+    agents: object,
+    workflows: object,
+    logger: loggerKind,
+    storage: read,
+    backgroundTasks: read,
+    telemetry: read
+  } satisfies Record<keyof EddyOptions<Readonly<Record<string, Agent>>>, Kind>,
+  places: {
+    tools: "Tools belong to an agent: `new Agent({ tools })`.",
+    model: "A model belongs to an agent: `new Agent({ model })`.",
+    memory: at("storage"),
+    store: at("storage")
+  }
+}
+
 type Workflows = Readonly<Record<string, AnyWorkflow>>
 
 /** What a container holds. @since 0.1.0 @category models */
@@ -118,14 +135,7 @@ export class Eddy<
   #ended: Promise<void> | undefined
 
   constructor(options: EddyOptions<Agents, Flows> = {}) {
-    refuseUnknown("The container", options, [
-      "agents",
-      "workflows",
-      "logger",
-      "storage",
-      "backgroundTasks",
-      "telemetry"
-    ])
+    checkOptions("The container", options, known)
     this.agents = options.agents ?? ({} as Agents)
     this.workflows = options.workflows ?? ({} as Flows)
     const { backgroundTasks, logger, storage } = options
@@ -175,9 +185,11 @@ export class Eddy<
     })
   }
 
-  /** The agent of this name, or of this id. Throws `InvalidConfiguration`, which names the known ones. */
+  /**
+   * The agent of this name. A name that the types do not know may also be an agent's id. Throws `InvalidConfiguration`, which
+   * names the known ones.
+   */
   getAgent<Name extends keyof Agents & string>(name: Name): Agents[Name]
-  getAgent(name: string): Agent
   getAgent(name: string): Agent {
     const agent = Object.hasOwn(this.agents, name)
       ? this.agents[name]
@@ -190,9 +202,8 @@ export class Eddy<
     })
   }
 
-  /** The workflow of this name, or of this id. Throws `InvalidConfiguration`, which names the known ones. */
+  /** The workflow of this name; an id as with {@link getAgent}. Throws `InvalidConfiguration` likewise. */
   getWorkflow<Name extends keyof Flows & string>(name: Name): Flows[Name]
-  getWorkflow(name: string): AnyWorkflow
   getWorkflow(name: string): AnyWorkflow {
     const workflow = Object.hasOwn(this.workflows, name)
       ? this.workflows[name]

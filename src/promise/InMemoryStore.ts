@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { lazily } from "../protocol/lazily.js"
-import { refuseUnknown } from "../protocol/options.js"
+import { checkOptions, id } from "../protocol/options.js"
 import type * as RunStore from "../storage/RunStore.js"
 import type * as TaskStore from "../storage/TaskStore.js"
 import * as ThreadStore from "../storage/ThreadStore.js"
@@ -44,7 +44,7 @@ export class InMemoryStore implements Storage {
   readonly layer: Storage["layer"] = Layer.merge(ThreadStore.layerMemory, others)
 
   constructor(options: InMemoryStoreOptions = {}) {
-    refuseUnknown("InMemoryStore", options, ["id"])
+    checkOptions("InMemoryStore", options, { kinds: { id } })
     this.id = options.id ?? "memory"
   }
 }

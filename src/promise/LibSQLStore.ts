@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { lazily } from "../protocol/lazily.js"
-import { refuseUnknown } from "../protocol/options.js"
+import { checkOptions, id, read } from "../protocol/options.js"
 import { checkLibSql } from "../storage/sql/options.js"
 import type { Storage } from "./InMemoryStore.js"
 
@@ -37,10 +37,10 @@ export class LibSQLStore implements Storage {
   readonly layer: Storage["layer"]
 
   constructor(options: LibSQLStoreOptions) {
-    refuseUnknown("LibSQLStore", options, ["id", "url", "authToken"])
-    const { id, ...rest } = options
+    checkOptions("LibSQLStore", options, { kinds: { id, url: read, authToken: read } })
+    const { id: storeId = "libsql", ...rest } = options
     checkLibSql(rest)
-    this.id = id ?? "libsql"
+    this.id = storeId
     // Loaded by the container that uses it.
     this.layer = Layer.unwrapEffect(Effect.map(store, ({ layer }) => layer(rest)))
   }

@@ -9,10 +9,11 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type { McpOptions, McpServer } from "../mcp/McpServer.js"
 import * as serverTools from "../mcp/serverTools.js"
+import { mcpKinds } from "../mcp/settings.js"
 import type { RemoteTool } from "../mcp/toolList.js"
-import { refuseUnknown } from "../protocol/options.js"
+import { abortSignal, checkOptions, type Kind } from "../protocol/options.js"
 import type { PromiseTool } from "./createTool.js"
-import { consoleLayer, type EddyLogger, loggerLayer } from "./logging.js"
+import { consoleLayer, type EddyLogger, loggerKind, loggerLayer } from "./logging.js"
 
 /** @since 0.1.0 @category models */
 export interface McpClientOptions extends McpOptions {
@@ -22,14 +23,11 @@ export interface McpClientOptions extends McpOptions {
   readonly logger?: EddyLogger
 }
 
-const clientFields = [
-  "name",
-  "connectTimeout",
-  "timeout",
-  "clientInfo",
-  "abortSignal",
-  "logger"
-] as const satisfies ReadonlyArray<keyof McpClientOptions>
+const kinds = {
+  ...mcpKinds,
+  abortSignal,
+  logger: loggerKind
+} satisfies Record<keyof McpClientOptions, Kind>
 
 const toPromiseTool = ({ description, name, named }: RemoteTool): PromiseTool => ({
   id: name,
@@ -77,17 +75,17 @@ export class McpClient {
    * signal; then nothing is left open.
    */
   static async connect(server: McpServer, options: McpClientOptions = {}): Promise<McpClient> {
-    refuseUnknown("A connection", options, clientFields)
-    const { abortSignal, logger, ...rest } = options
-    abortSignal?.throwIfAborted()
+    checkOptions("A connection", options, { kinds })
+    const { abortSignal: signal, logger, ...rest } = options
+    signal?.throwIfAborted()
     const layer = logger === undefined ? consoleLayer : loggerLayer(logger)
-    const run = async <A>(effect: Effect.Effect<A, unknown>, signal?: AbortSignal): Promise<A> => {
+    const run = async <A>(effect: Effect.Effect<A, unknown>, until?: AbortSignal): Promise<A> => {
       const exit = await Effect.runPromiseExit(
         Effect.provide(effect, layer),
-        signal === undefined ? {} : { signal }
+        until === undefined ? {} : { signal: until }
       )
       if (Exit.isSuccess(exit)) return exit.value
-      signal?.throwIfAborted()
+      until?.throwIfAborted()
       throw Cause.squash(exit.cause)
     }
     const scope = Effect.runSync(Scope.make())
@@ -95,7 +93,7 @@ export class McpClient {
     try {
       const { instructions, refresh, tools } = await run(
         Scope.extend(serverTools.connect(server, rest), scope),
-        abortSignal
+        signal
       )
       return new McpClient({ instructions, tools, refresh: () => run(refresh), close })
     } catch (cause) {

@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { lazily } from "../protocol/lazily.js"
-import { refuseUnknown } from "../protocol/options.js"
+import { checkOptions, id, read } from "../protocol/options.js"
 import { checkPostgres } from "../storage/sql/options.js"
 import type { Storage } from "./InMemoryStore.js"
 
@@ -38,10 +38,10 @@ export class PostgresStore implements Storage {
   readonly layer: Storage["layer"]
 
   constructor(options: PostgresStoreOptions) {
-    refuseUnknown("PostgresStore", options, ["id", "url", "maxConnections"])
-    const { id, ...rest } = options
+    checkOptions("PostgresStore", options, { kinds: { id, url: read, maxConnections: read } })
+    const { id: storeId = "postgres", ...rest } = options
     checkPostgres(rest)
-    this.id = id ?? "postgres"
+    this.id = storeId
     // Loaded by the container that uses it.
     this.layer = Layer.unwrapEffect(Effect.map(store, ({ layer }) => layer(rest)))
   }

@@ -6,6 +6,15 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { InvalidConfiguration, ThreadNotFound } from "../protocol/Errors.js"
+import {
+  checkOptions,
+  id,
+  type Kind,
+  type Known,
+  text,
+  wholeNumber,
+  wrongValue
+} from "../protocol/options.js"
 import { type Thread, type ThreadMessage, type ThreadPage, ThreadStore } from "../storage/ThreadStore.js"
 
 /** Whose thread it has to be: one of another resource is as good as none. @since 0.1.0 @category models */
@@ -26,6 +35,25 @@ export interface ListThreadsOptions extends ThreadScope {
 export interface ThreadMessagesOptions extends ThreadScope {
   /** So many of the newest, and what belongs before them to the turn in which they begin. Default: all. */
   readonly last?: number
+}
+
+const scopeKinds = { resource: text } satisfies Record<keyof ThreadScope, Kind>
+
+const listKinds = {
+  ...scopeKinds,
+  page: wholeNumber(0),
+  perPage: wholeNumber(0)
+} satisfies Record<keyof ListThreadsOptions, Kind>
+
+const messageKinds = { ...scopeKinds, last: wholeNumber(0) } satisfies Record<
+  keyof ThreadMessagesOptions,
+  Kind
+>
+
+/** Throws `InvalidConfiguration`. */
+const checkThread = (threadId: unknown, options: unknown, kinds: Known["kinds"]): void => {
+  if (!id.accepts(threadId)) throw wrongValue("id", threadId, "Give the id of a thread.")
+  checkOptions("A call for a thread", options, { kinds })
 }
 
 const noStore = new InvalidConfiguration({
@@ -59,8 +87,10 @@ export class Threads {
   }
 
   /** Newest change first, and how many there are on all pages. */
-  readonly list = ({ page, perPage, resource }: ListThreadsOptions = {}): Promise<ThreadPage> =>
-    this.#run(
+  readonly list = async (options: ListThreadsOptions = {}): Promise<ThreadPage> => {
+    checkOptions("The list of threads", options, { kinds: listKinds })
+    const { page, perPage, resource } = options
+    return this.#run(
       Effect.flatMap(store, ({ list }) =>
         list({
           ...(resource === undefined ? {} : { resourceId: resource }),
@@ -69,31 +99,39 @@ export class Threads {
         })
       )
     )
+  }
 
   /** `undefined` when there is none, or it is another resource's. */
-  readonly get = (id: string, scope: ThreadScope = {}): Promise<Thread | undefined> =>
-    this.#run(Effect.map(find(id, scope), Option.getOrUndefined))
+  readonly get = async (threadId: string, scope: ThreadScope = {}): Promise<Thread | undefined> => {
+    checkThread(threadId, scope, scopeKinds)
+    return this.#run(Effect.map(find(threadId, scope), Option.getOrUndefined))
+  }
 
   /** In the order in which they were said. Rejects with `ThreadNotFound`. */
-  readonly messages = (
-    id: string,
-    { last, resource }: ThreadMessagesOptions = {}
-  ): Promise<ReadonlyArray<ThreadMessage>> =>
-    this.#run(
+  readonly messages = async (
+    threadId: string,
+    options: ThreadMessagesOptions = {}
+  ): Promise<ReadonlyArray<ThreadMessage>> => {
+    checkThread(threadId, options, messageKinds)
+    const { last, resource } = options
+    return this.#run(
       Effect.gen(function* () {
-        const found = yield* find(id, resource === undefined ? {} : { resource })
+        const found = yield* find(threadId, resource === undefined ? {} : { resource })
         if (Option.isNone(found))
-          return yield* new ThreadNotFound({ threadId: id, message: `There is no thread "${id}".` })
-        return yield* (yield* store).messages(id, last === undefined ? {} : { last })
+          return yield* new ThreadNotFound({ threadId, message: `There is no thread "${threadId}".` })
+        return yield* (yield* store).messages(threadId, last === undefined ? {} : { last })
       })
     )
+  }
 
   /** Deletes a thread with its messages. Whether there was one. */
-  readonly delete = (id: string, scope: ThreadScope = {}): Promise<boolean> =>
-    this.#run(
+  readonly delete = async (threadId: string, scope: ThreadScope = {}): Promise<boolean> => {
+    checkThread(threadId, scope, scopeKinds)
+    return this.#run(
       Effect.gen(function* () {
-        const found = yield* find(id, scope)
-        return Option.isSome(found) && (yield* (yield* store).delete(id))
+        const found = yield* find(threadId, scope)
+        return Option.isSome(found) && (yield* (yield* store).delete(threadId))
       })
     )
+  }
 }

@@ -1,7 +1,7 @@
 /** How tools and agents of plain TypeScript run in the background: milliseconds and promises, in the words of the core. */
 import type * as Background from "../background/settings.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
-import { refuseUnknown } from "../protocol/options.js"
+import { checkOptions, read, wrongValue } from "../protocol/options.js"
 import { isRecord } from "../protocol/safeJson.js"
 import type { Task } from "../protocol/Task.js"
 import {
@@ -87,24 +87,16 @@ export const optionsOf = <A extends object>(
   value: A | undefined,
   known: ReadonlyArray<keyof A & string>
 ): Partial<A> => {
-  const options: Partial<A> = value ?? {}
-  if (!isRecord(options)) {
-    throw new InvalidConfiguration({
-      field,
-      message: `\`${field}\` is no object. Give its options: ${known.join(", ")}.`
-    })
-  }
-  refuseUnknown(`\`${field}\``, options, known)
+  const options: Partial<A> = value === undefined ? {} : value
+  const kinds = Object.fromEntries(known.map(name => [name, read]))
+  checkOptions(`\`${field}\``, options, { kinds }, field)
   return options
 }
 
 /** Milliseconds, or nothing. Throws `InvalidConfiguration`, which names `field`. */
 export const maybeTime = (field: string, value: number | undefined): number | undefined => {
   if (value === undefined || isTime(value)) return value
-  throw new InvalidConfiguration({
-    field,
-    message: `\`${field}\` is ${String(value)}. Give milliseconds: a number above 0 and below 24 days.`
-  })
+  throw wrongValue(field, value, "Give milliseconds: a number above 0 and below 24 days.")
 }
 
 /** A callback that may promise, as the core waits for it. Throws `InvalidConfiguration`, which names `field`. */
@@ -114,10 +106,7 @@ export const maybeListener = (
 ): TaskCallback | undefined => {
   if (listener === undefined) return undefined
   if (typeof listener === "function") return task => fromPromise(() => listener(task))
-  throw new InvalidConfiguration({
-    field,
-    message: `\`${field}\` is no function. Give one, or leave it out.`
-  })
+  throw wrongValue(field, listener, "Give a function.")
 }
 
 /** Says where an option is that the core has read by itself. */
@@ -191,7 +180,7 @@ export const toAgentBackground = (backgroundTasks: AgentBackgroundTasks): Backgr
     "onTaskCancelled"
   ])
   return said<Background.AgentOptions>({
-    disabled: options.disabled,
+    disabled: maybeBoolean("backgroundTasks.disabled", options.disabled),
     tools: options.tools === undefined ? undefined : toToolEntries(options.tools),
     concurrency: options.concurrency,
     waitTimeout: maybeTime("backgroundTasks.waitTimeoutMs", options.waitTimeoutMs),

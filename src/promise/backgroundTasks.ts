@@ -1,6 +1,6 @@
 /** How the background tasks of a container run: milliseconds and promises, in the words of the core. */
 import * as Background from "../background/settings.js"
-import { maybeRetries } from "../tool/background.js"
+import { maybeBoolean, maybeRetries } from "../tool/background.js"
 import { maybeListener, maybeTime, optionsOf, said, type TaskListener, within } from "./background.js"
 
 /** How a task that failed is tried again. What is left out has its default. @since 0.1.0 @category models */
@@ -146,7 +146,7 @@ export const toSettings = (given: BackgroundTasksOptions | undefined): Backgroun
   const options = optionsOf<BackgroundTasksOptions>(field, given, knownOptions)
   const { cleanup, defaultRetries, shutdown } = options
   const translated = said<Background.Options>({
-    enabled: options.enabled ?? false,
+    enabled: maybeBoolean(`${field}.enabled`, options.enabled) ?? false,
     globalConcurrency: options.globalConcurrency,
     perAgentConcurrency: options.perAgentConcurrency,
     backpressure: options.backpressure,

@@ -5,6 +5,7 @@ import type { FullOutput, Step } from "../output/FullOutput.js"
 import { isRejected } from "../output/RunFold.js"
 import { failureOf, type RunRecord } from "../output/RunRecord.js"
 import type { Chunk } from "../protocol/Chunk.js"
+import { callback, type Kind } from "../protocol/options.js"
 import { messageOf } from "../protocol/safeJson.js"
 
 /**
@@ -28,13 +29,13 @@ export interface RunCallbacks {
   readonly onAbort?: (abortion: { readonly error: Error; readonly output: FullOutput }) => unknown
 }
 
-export const callbackFields = [
-  "onChunk",
-  "onStepFinish",
-  "onFinish",
-  "onError",
-  "onAbort"
-] as const satisfies ReadonlyArray<keyof RunCallbacks>
+export const callbackKinds = {
+  onChunk: callback,
+  onStepFinish: callback,
+  onFinish: callback,
+  onError: callback,
+  onAbort: callback
+} satisfies Record<keyof RunCallbacks, Kind>
 
 /** Writes to the log of whoever owns the run. */
 export type Log = (effect: Effect.Effect<void>) => void

@@ -6,7 +6,19 @@
 import type * as Duration from "effect/Duration"
 import * as Runtime from "effect/Runtime"
 import { InvalidConfiguration } from "../protocol/Errors.js"
-import { refuseUnknown } from "../protocol/options.js"
+import {
+  at,
+  checkOptions,
+  id,
+  isOptions,
+  type Kind,
+  type Known,
+  number,
+  read,
+  shown,
+  text,
+  wrongValue
+} from "../protocol/options.js"
 import type * as ToolSchema from "../tool/ToolSchema.js"
 import type { Given } from "../workflow/checking.js"
 import type { RunContext, Step, StepContext } from "../workflow/definition.js"
@@ -92,18 +104,32 @@ export interface AgentAsStep<Id extends string> {
   readonly retries?: number
 }
 
-const fields = [
-  "id",
-  "description",
-  "inputSchema",
-  "outputSchema",
-  "resumeSchema",
-  "suspendSchema",
-  "retries",
-  "retryDelayMs",
-  "timeout",
-  "execute"
-]
+const known: Known = {
+  kinds: {
+    id,
+    description: text,
+    inputSchema: read,
+    outputSchema: read,
+    resumeSchema: read,
+    suspendSchema: read,
+    retries: read,
+    retryDelayMs: number,
+    timeout: read,
+    execute: read
+  } satisfies Record<keyof AnyOptions, Kind>,
+  places: {
+    input: at("inputSchema"),
+    output: at("outputSchema"),
+    maxRetries: at("retries"),
+    timeoutMs: at("timeout")
+  }
+}
+
+const agentStepKinds = {
+  id: text,
+  description: text,
+  retries: read
+} satisfies Record<keyof AgentAsStep<string>, Kind>
 
 /** The words of the facade's options in the place of the Effect face's. */
 const words: Readonly<Record<string, string>> = {
@@ -190,11 +216,12 @@ type AnyOptions = CreateStepOptions<
 >
 
 const ofFunction = (options: AnyOptions): PromiseStep<string, unknown, unknown> => {
-  refuseUnknown(`Step "${options.id}"`, options, fields)
+  if (!isOptions(options)) throw wrongValue("options", options, "Give { id, execute }, or an agent.")
+  checkOptions(`Step ${shown(options.id)}`, options, known)
   const {
     description,
     execute,
-    id,
+    id: stepId,
     inputSchema,
     outputSchema,
     resumeSchema,
@@ -206,11 +233,11 @@ const ofFunction = (options: AnyOptions): PromiseStep<string, unknown, unknown> 
   if (typeof execute !== "function") {
     throw new InvalidConfiguration({
       field: "execute",
-      message: `Step "${id}" has no \`execute\`. Give it a function that does the work.`
+      message: `Step "${stepId}" has no \`execute\`. Give it a function that does the work.`
     })
   }
-  return inFacadeWords(id, () =>
-    CoreStep.make(id, {
+  return inFacadeWords(stepId, () =>
+    CoreStep.make(stepId, {
       ...(description === undefined ? {} : { description }),
       ...(inputSchema === undefined ? {} : { input: inputSchema }),
       ...(outputSchema === undefined ? {} : { success: outputSchema }),
@@ -231,7 +258,7 @@ const ofAgent = (
   agent: Agent,
   options: AgentAsStep<string> = {}
 ): PromiseStep<string, { readonly prompt: string }, { readonly text: string }> => {
-  refuseUnknown(`The step of agent "${agent.id}"`, options, ["id", "description", "retries"])
+  checkOptions(`The step of agent "${agent.id}"`, options, { kinds: agentStepKinds })
   return Agent.toStep(agent, options)
 }
 

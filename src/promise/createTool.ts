@@ -5,7 +5,18 @@
  */
 import type * as Duration from "effect/Duration"
 import { InvalidConfiguration } from "../protocol/Errors.js"
-import { refuseUnknown } from "../protocol/options.js"
+import {
+  at,
+  callback,
+  checkOptions,
+  id,
+  isOptions,
+  type Kind,
+  type Known,
+  read,
+  text,
+  wrongValue
+} from "../protocol/options.js"
 import type { ApprovalContext, ApprovalPolicy } from "../tool/approval.js"
 import * as Tool from "../tool/Tool.js"
 import type * as ToolSchema from "../tool/ToolSchema.js"
@@ -88,19 +99,34 @@ const inFacadeWords = <A>(name: string, make: () => A): A => {
   }
 }
 
-const toolFields = [
-  "id",
-  "description",
-  "inputSchema",
-  "outputSchema",
-  "execute",
-  "timeout",
-  "toModelOutput",
-  "background",
-  "requireApproval",
-  "suspendSchema",
-  "resumeSchema"
-] as const satisfies ReadonlyArray<keyof CreateToolOptions<ToolSchema.Source, ToolSchema.Source, unknown>>
+const known: Known = {
+  kinds: {
+    id,
+    description: text,
+    inputSchema: read,
+    outputSchema: read,
+    execute: callback,
+    timeout: read,
+    toModelOutput: callback,
+    background: read,
+    requireApproval: read,
+    suspendSchema: read,
+    resumeSchema: read
+  } satisfies Record<keyof CreateToolOptions<ToolSchema.Source, ToolSchema.Source, unknown>, Kind>,
+  places: {
+    name: at("id"),
+    input: at("inputSchema"),
+    parameters: at("inputSchema"),
+    output: at("outputSchema"),
+    success: at("outputSchema"),
+    suspend: at("suspendSchema"),
+    resume: at("resumeSchema"),
+    needsApproval: at("requireApproval"),
+    timeoutMs: at("timeout"),
+    retries: at("background.maxRetries"),
+    maxRetries: at("background.maxRetries")
+  }
+}
 
 /**
  * Makes a tool. Throws `InvalidConfiguration`, which names the field and the remedy, when a schema or the id cannot be used
@@ -116,11 +142,12 @@ export const createTool = <
 >(
   options: CreateToolOptions<Input, Output, A>
 ): PromiseTool => {
+  if (!isOptions(options)) throw wrongValue("options", options, "Give { id, inputSchema, execute }.")
   const {
     background,
     description,
     execute,
-    id,
+    id: toolId,
     inputSchema,
     outputSchema,
     requireApproval,
@@ -129,13 +156,13 @@ export const createTool = <
     timeout,
     toModelOutput
   } = options
-  if (typeof id !== "string" || id === "") {
+  if (typeof toolId !== "string" || toolId === "") {
     throw new InvalidConfiguration({
       field: "id",
       message: "A tool needs an `id`: a string that is not empty."
     })
   }
-  refuseUnknown(`Tool "${id}"`, options, toolFields)
+  checkOptions(`Tool "${toolId}"`, options, known)
   const make = (name: string): Tool.Tool =>
     inFacadeWords(name, () =>
       Tool.make<string, A, unknown, never, Input, Output>(name, {
@@ -157,11 +184,11 @@ export const createTool = <
             })
       })
     )
-  const made = new Map([[id, make(id)]])
+  const made = new Map([[toolId, make(toolId)]])
   // An agent may speak of it by its id, whatever it is registered as.
-  const rename = (name: string): Tool.Tool => ({ ...make(name), aliases: [id] })
+  const rename = (name: string): Tool.Tool => ({ ...make(name), aliases: [toolId] })
   return {
-    id,
+    id: toolId,
     description,
     named: name => {
       const tool = made.get(name) ?? rename(name)

@@ -4,7 +4,20 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import { refuseUnknown } from "../protocol/options.js"
+import { InvalidConfiguration } from "../protocol/Errors.js"
+import {
+  at,
+  checkOptions,
+  id,
+  isOptions,
+  type Kind,
+  type Known,
+  number,
+  read,
+  shown,
+  text,
+  wrongValue
+} from "../protocol/options.js"
 import type * as ToolSchema from "../tool/ToolSchema.js"
 import type { Given } from "../workflow/checking.js"
 import {
@@ -21,7 +34,7 @@ import { headOf } from "../workflow/head.js"
 import { type ToolBackground, toBackground } from "./background.js"
 import { inFacadeWords } from "./createStep.js"
 import { fromPromise } from "./fromPromise.js"
-import { Workflow } from "./Workflow.js"
+import { type AnyWorkflow, Workflow } from "./Workflow.js"
 
 /** What a workflow is made of, but for its steps. @since 0.1.0 @category models */
 export interface CreateWorkflowOptions<
@@ -142,7 +155,47 @@ export class WorkflowDraft<Id extends string, In, Init, Data, Output extends Too
   }
 }
 
-const fields = ["id", "description", "inputSchema", "outputSchema", "retries", "retryDelayMs", "background"]
+const known: Known = {
+  kinds: {
+    id,
+    description: text,
+    inputSchema: read,
+    outputSchema: read,
+    retries: read,
+    retryDelayMs: number,
+    background: read
+  } satisfies Record<keyof CreateWorkflowOptions<string, ToolSchema.Source, ToolSchema.Source>, Kind>,
+  places: {
+    steps: "Add the steps one after the other: `createWorkflow({ id }).then(step).commit()`.",
+    input: at("inputSchema"),
+    output: at("outputSchema"),
+    retryConfig: at("retries"),
+    maxRetries: at("retries")
+  }
+}
+
+/** What a workflow does, and a draft cannot do yet. */
+const runMethods = [
+  "stream",
+  "start",
+  "resumeStream",
+  "resume",
+  "restartStream",
+  "restart",
+  "listRuns",
+  "deleteRun"
+] as const satisfies ReadonlyArray<keyof AnyWorkflow>
+
+for (const name of runMethods) {
+  Object.defineProperty(WorkflowDraft.prototype, name, {
+    value: async (): Promise<never> => {
+      throw new InvalidConfiguration({
+        field: "commit",
+        message: `This workflow is a draft, and has no \`${name}\`. Call \`.commit()\` after its last step, and use the workflow that it returns.`
+      })
+    }
+  })
+}
 
 /**
  * Begins a workflow: `createWorkflow({ id, inputSchema, outputSchema }).then(step).parallel([other, another]).commit()`. Throws
@@ -164,12 +217,21 @@ export const createWorkflow = <
   ToolSchema.Shown<Input, unknown>,
   Output
 > => {
-  refuseUnknown(`Workflow "${options.id}"`, options, fields)
-  const { background, description, id, inputSchema, outputSchema, retries, retryDelayMs } = options
+  if (!isOptions(options)) throw wrongValue("options", options, "Give { id }.")
+  checkOptions(`Workflow ${shown(options.id)}`, options, known)
+  const {
+    background,
+    description,
+    id: workflowId,
+    inputSchema,
+    outputSchema,
+    retries,
+    retryDelayMs
+  } = options
   // Wrong options are found here, and not by the agent that uses it.
   if (background !== undefined) toBackground(background)
-  const head = inFacadeWords(id, () =>
-    headOf(id, {
+  const head = inFacadeWords(workflowId, () =>
+    headOf(workflowId, {
       ...(description === undefined ? {} : { description }),
       ...(inputSchema === undefined ? {} : { input: inputSchema }),
       ...(outputSchema === undefined ? {} : { success: outputSchema }),

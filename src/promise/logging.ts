@@ -8,6 +8,7 @@ import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
+import { isOptions, type Kind } from "../protocol/options.js"
 
 /** Where the container's log goes. Each line has its message and what belongs to it. @since 0.1.0 @category models */
 export interface EddyLogger {
@@ -15,6 +16,14 @@ export interface EddyLogger {
   readonly info: (message: string, ...details: ReadonlyArray<unknown>) => void
   readonly warn: (message: string, ...details: ReadonlyArray<unknown>) => void
   readonly error: (message: string, ...details: ReadonlyArray<unknown>) => void
+}
+
+const methods: ReadonlyArray<keyof EddyLogger> = ["debug", "info", "warn", "error"]
+
+/** What the option `logger` takes. */
+export const loggerKind: Kind = {
+  accepts: value => isOptions(value) && methods.every(name => typeof value[name] === "function"),
+  remedy: "Give { debug, info, warn, error }: four functions, for example `console`."
 }
 
 /** A run that cannot begin rejects: whoever asked for it knows, and Effect need not log it too. */

@@ -8,9 +8,9 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { routerOfHost, toWebHandler } from "../http/Http.js"
-import { type RunLogLimits, type Settings, type StreamLimits, settingFields } from "../http/settings.js"
+import { type RunLogLimits, type Settings, type StreamLimits, settingKinds } from "../http/settings.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
-import { refuseUnknown } from "../protocol/options.js"
+import { checkOptions, id, isOptions, type Kind, read, wholeNumber, wrongValue } from "../protocol/options.js"
 import { messageOf } from "../protocol/safeJson.js"
 import { maybeTime, optionsOf, said } from "./background.js"
 import { Eddy } from "./Eddy.js"
@@ -95,16 +95,20 @@ export interface WebHandler {
 /** A container, of whatever agents. @since 0.1.0 @category models */
 export type Served = Pick<Eddy, "agents" | "threads">
 
-const handlerFields = [
-  ...settingFields.filter(field => field !== "keepAlive" && field !== "maxGrace"),
-  "keepAliveMs",
-  "maxGraceMs"
-]
+const { keepAlive: _keepAlive, maxGrace: _maxGrace, ...sameKinds } = settingKinds
+
+const handlerKinds = {
+  ...sameKinds,
+  keepAliveMs: read,
+  maxGraceMs: read
+} satisfies Record<keyof HandlerOptions, Kind>
+
+const listenKinds = { port: wholeNumber(0), hostname: id }
 
 const streamFields = ["perPrincipal", "total", "maxAgeMs", "detachedPerPrincipal", "detachedTotal"] as const
 
 const toDisconnect = (policy: HandlerOptions["onDisconnect"]): Settings["onDisconnect"] => {
-  if (typeof policy !== "object") return policy
+  if (!isOptions(policy)) return policy
   const { graceMs } = optionsOf("onDisconnect", policy, ["graceMs"])
   const grace = maybeTime("onDisconnect.graceMs", graceMs)
   if (grace !== undefined) return { grace }
@@ -115,18 +119,21 @@ const toDisconnect = (policy: HandlerOptions["onDisconnect"]): Settings["onDisco
 }
 
 const toFiles = (files: HandlerOptions["files"]): Settings["files"] => {
-  if (typeof files !== "object") return files
-  const { hosts = [], maxBytes, timeoutMs } = optionsOf("files", files, ["hosts", "maxBytes", "timeoutMs"])
+  if (!isOptions(files)) return files
+  const { hosts, maxBytes, timeoutMs } = optionsOf("files", files, ["hosts", "maxBytes", "timeoutMs"])
   const timeout = maybeTime("files.timeoutMs", timeoutMs)
+  if (hosts === undefined) throw wrongValue("files.hosts", hosts, 'Give for example ["images.example"].')
   return { hosts, ...said<Omit<FetchedFiles, "hosts">>({ maxBytes, timeout }) }
 }
 
 const toSettings = (options: HandlerOptions): Settings => {
-  refuseUnknown("The server", options, handlerFields)
+  checkOptions("The server", options, { kinds: handlerKinds })
   const { authenticate, files, keepAliveMs, maxGraceMs, onDisconnect, runLog, streams, ...rest } = options
-  const limits = streams && optionsOf("streams", streams, streamFields)
+  const limits = streams === undefined ? undefined : optionsOf("streams", streams, streamFields)
   const log =
-    runLog && optionsOf("runLog", runLog, ["maxChunks", "maxBytes", "maxAgeMs", "maxRuns", "maxTotalBytes"])
+    runLog === undefined
+      ? undefined
+      : optionsOf("runLog", runLog, ["maxChunks", "maxBytes", "maxAgeMs", "maxRuns", "maxTotalBytes"])
   return said<Settings>({
     ...rest,
     authenticate:
@@ -201,6 +208,7 @@ const nodeServer = Effect.tryPromise({
  * @category serving
  */
 export const serve = async (eddy: Served, options: ServeOptions = {}): Promise<Serving> => {
+  checkOptions("The server", options, { kinds: { ...handlerKinds, ...listenKinds } })
   const { hostname = "127.0.0.1", port = 0, ...handlerOptions } = options
   const routes = routesOf(eddy, toSettings(handlerOptions))
   const [url, close] = await open(

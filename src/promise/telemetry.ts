@@ -3,7 +3,7 @@ import * as Layer from "effect/Layer"
 import { Telemetry } from "../agent/telemetry/Telemetry.js"
 import { type TelemetryOptions as Options, settingsOf } from "../agent/telemetry/telemetryOptions.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
-import { refuseUnknown } from "../protocol/options.js"
+import { checkOptions, read } from "../protocol/options.js"
 
 /**
  * Where the traces and metrics of a container go, and what they tell.
@@ -25,11 +25,8 @@ const isLayer = (value: unknown): boolean => Layer.isLayer(value)
 
 /** The layer of these options. Throws `InvalidConfiguration`, which names the option and the remedy. */
 export const telemetryLayer = (options: TelemetryOptions): TelemetryOptions["layer"] => {
-  if (typeof options !== "object" || options === null) {
-    const message = `\`telemetry\` is ${String(options)}. Give { layer }, for example with NodeSdk.layer of @effect/opentelemetry.`
-    throw new InvalidConfiguration({ field: "telemetry", message })
-  }
-  refuseUnknown("`telemetry`", options, ["layer", "captureContent", "contentLimit"])
+  const kinds = { layer: read, captureContent: read, contentLimit: read }
+  checkOptions("`telemetry`", options, { kinds }, "telemetry")
   const { layer, ...told } = options
   if (!isLayer(layer)) {
     throw new InvalidConfiguration({

@@ -1,7 +1,8 @@
 /** The words of plain TypeScript, in those of the core. */
 import * as Effect from "effect/Effect"
-import { defaultFields, isLanguageModel, runFields } from "../agent/checkOptions.js"
+import { isLanguageModel } from "../agent/checkOptions.js"
 import { checkChanges } from "../agent/loop/planning.js"
+import { runKinds, runPlaces } from "../agent/optionKinds.js"
 import type {
   Dynamic as CoreDynamic,
   PrepareStep as CorePrepareStep,
@@ -11,16 +12,18 @@ import type {
   RunOptions,
   StopCondition
 } from "../agent/RunOptions.js"
-import type { StructuredOutput as CoreStructuredOutput } from "../agent/structuredOutput.js"
+import { type StructuredOutput as CoreStructuredOutput, checkNames } from "../agent/structuredOutput.js"
 import * as AiSdk from "../model/AiSdk.js"
 import type { LanguageModel } from "../model/ModelPort.js"
 import * as ModelRouter from "../model/ModelRouter.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
+import { isOptions, type Kind, type Known, object, shown, wrongValue } from "../protocol/options.js"
 import type * as Tool from "../tool/Tool.js"
 import type {
   Dynamic,
   ModelInput,
   PrepareStep,
+  ResumeStreamOptions,
   SingleModel,
   StopWhen,
   StreamOptions,
@@ -28,13 +31,21 @@ import type {
   ToolsInput,
   UntilIdleOptions
 } from "./AgentOptions.js"
-import { maybeTime, optionsOf, said } from "./background.js"
-import { callbackFields } from "./callbacks.js"
+import { maybeTime, optionsOf, said, within } from "./background.js"
+import { callbackKinds } from "./callbacks.js"
 import { fromPromise } from "./fromPromise.js"
 import { toProcessors } from "./processors.js"
 
+const toolsByName = {
+  ...object,
+  remedy: "Give the tools by name in an object, for example { look, find }."
+}
+
 /** Options of a run that this face knows. */
-export const streamFields: ReadonlyArray<string> = [...defaultFields, ...runFields, ...callbackFields]
+export const streamOptions: Known = {
+  kinds: { ...runKinds, tools: toolsByName, ...callbackKinds } satisfies Record<keyof StreamOptions, Kind>,
+  places: runPlaces
+}
 
 const isModelId = (model: SingleModel): model is ModelRouter.ModelId =>
   typeof model === "string" || (("id" in model || "url" in model) && !("specificationVersion" in model))
@@ -64,7 +75,7 @@ const isList = (models: ModelInput): models is Exclude<ModelInput, SingleModel> 
 const noModel = (value: unknown): InvalidConfiguration =>
   new InvalidConfiguration({
     field: "model",
-    message: `\`model\` is ${value === null ? "null" : `of type ${typeof value}`}. Give a model of an AI SDK provider package, for example openai("gpt-5"), or its name: "openai/gpt-5".`
+    message: `\`model\` is ${shown(value)}. Give a model of an AI SDK provider package, for example openai("gpt-5"), or its name: "openai/gpt-5".`
   })
 
 const single = (model: SingleModel): LanguageModel => {
@@ -83,14 +94,17 @@ export const toModels = (models: ModelInput): Models => {
 }
 
 /** Throws `InvalidConfiguration`. */
-export const toTools = (tools: ToolsInput | undefined): ReadonlyArray<Tool.Tool> =>
-  Object.entries(tools ?? {}).map(([name, tool]) => {
+export const toTools = (tools: ToolsInput | undefined): ReadonlyArray<Tool.Tool> => {
+  if (tools === undefined) return []
+  if (!toolsByName.accepts(tools)) throw wrongValue("tools", tools, toolsByName.remedy)
+  return Object.entries(tools).map(([name, tool]) => {
     if (typeof tool?.named === "function") return tool.named(name)
     throw new InvalidConfiguration({
       field: `tools.${name}`,
       message: `\`tools.${name}\` is no tool. Make it with createTool({ id, inputSchema, execute }).`
     })
   })
+}
 
 const isFunction = <A>(value: Dynamic<A>): value is (state: DynamicState) => A | Promise<A> =>
   typeof value === "function"
@@ -131,9 +145,9 @@ const toPrepareStep =
 
 /** Throws `InvalidConfiguration`. */
 const toStructuredOutput = (options: StructuredOutput): CoreStructuredOutput => {
-  // What is no object is refused where its fields are known.
-  const { model, ...rest } = options ?? {}
-  return model === undefined ? rest : { ...rest, model: single(model) }
+  checkNames(options)
+  const { model, ...rest } = options
+  return model === undefined ? rest : { ...rest, model: within("structuredOutput", () => single(model)) }
 }
 
 /** Throws `InvalidConfiguration`. */
@@ -183,4 +197,11 @@ export const toRunOptions = (options: StreamOptions): RunOptions<ReadonlyArray<T
     ...toProcessors({ inputProcessors, outputProcessors }),
     tools: toTools(tools)
   }
+}
+
+/** Options of a decision about a call; JavaScript may leave them out. Throws `InvalidConfiguration`. */
+export const decisionOf = <A extends ResumeStreamOptions>(options: A | undefined): A | Partial<A> => {
+  if (options === undefined) return {}
+  if (isOptions(options)) return options
+  throw wrongValue("options", options, "Give { runId, toolCallId }.")
 }

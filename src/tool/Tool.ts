@@ -15,6 +15,7 @@ import {
   InvalidToolArguments,
   InvalidToolOutput
 } from "../protocol/Errors.js"
+import { at, callback, checkOptions, type Kind, type Known, read, shown, text } from "../protocol/options.js"
 import { type Approval, type ApprovalPolicy, approvalOf } from "./approval.js"
 import { type BackgroundOptions, type BackgroundSettings, backgroundOf, milliseconds } from "./background.js"
 import type { ToolContext } from "./ToolContext.js"
@@ -63,6 +64,10 @@ export interface Tool<out Name extends string = string, out R = never> {
 
 /** Any tool. @since 0.1.0 @category models */
 export type Any = Tool<string, unknown>
+
+/** Whether a value is a tool. @since 0.1.0 @category guards */
+export const isTool = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && TypeId in value
 
 /** What a tool needs from its surroundings. @since 0.1.0 @category models */
 export type Requirements<T> = T extends Tool<string, infer R> ? R : never
@@ -114,6 +119,32 @@ type OwnScope<R> = [Scope.Scope] extends [R]
       readonly background?: "A call in the background outlives the scope of its run: wrap what acquires in Effect.scoped"
     }
   : unknown
+
+const known: Known = {
+  kinds: {
+    description: text,
+    input: read,
+    success: read,
+    execute: callback,
+    timeout: read,
+    toModelOutput: callback,
+    background: read,
+    requireApproval: read,
+    suspend: read,
+    resume: read
+  } satisfies Record<keyof Options<ToolSchema.Empty, ToolSchema.Anything, unknown, unknown, unknown>, Kind>,
+  places: {
+    inputSchema: at("input"),
+    parameters: at("input"),
+    outputSchema: at("success"),
+    output: at("success"),
+    suspendSchema: at("suspend"),
+    resumeSchema: at("resume"),
+    needsApproval: at("requireApproval"),
+    timeoutMs: at("timeout"),
+    retries: at("background.retries")
+  }
+}
 
 const namePattern = /^[A-Za-z0-9_-]{1,128}$/
 
@@ -219,9 +250,10 @@ export const make = <
   if (typeof name !== "string" || !namePattern.test(name)) {
     throw new InvalidConfiguration({
       field: "name",
-      message: `"${name}" cannot be the name of a tool. Use 1 to 128 letters, digits, hyphens and underscores.`
+      message: `${shown(name)} cannot be the name of a tool. Use 1 to 128 letters, digits, hyphens and underscores.`
     })
   }
+  checkOptions(`Tool "${name}"`, options, known)
   const input = ToolSchema.input(options.input, `${name}.input`)
   const success =
     options.success === undefined ? undefined : ToolSchema.output(options.success, `${name}.success`)

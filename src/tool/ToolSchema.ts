@@ -12,7 +12,7 @@ import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
 import type { JsonSchema } from "../model/ModelPort.js"
 import * as Json from "../protocol/safeJson.js"
-import { compile, type Direction, jsonSchemaOf, objectAtRoot } from "./jsonSchema.js"
+import { compile, type Direction, isZod3, jsonSchemaOf, objectAtRoot, zod3 } from "./jsonSchema.js"
 import { guarded, InvalidValue, invalid, invalidConfiguration, oneLine, thrown } from "./schemaIssues.js"
 
 export { InvalidValue } from "./schemaIssues.js"
@@ -277,6 +277,7 @@ const settle = (result: StandardSchemaV1.Result<unknown>): Effect.Effect<unknown
 
 const describeStandard = (schema: StandardSchemaV1, field: string, direction: Direction): JsonSchema => {
   const { vendor } = schema["~standard"]
+  if (isZod3(schema)) throw invalidConfiguration(field, zod3)
   const remedy = `Pass { schema, jsonSchema } as ${field}: the schema, and the JSON Schema that describes it.`
   if (!isSelfDescribing(schema))
     throw invalidConfiguration(field, `(${vendor}) has no JSON Schema of its own. ${remedy}`)
@@ -315,6 +316,16 @@ const isDescribed = (value: unknown): value is Described =>
   isStandard(value.schema)
 
 const isLibrarySchema = (value: unknown): boolean => isEffectSchema(value) || isStandard(value)
+
+/** Whether a value is a schema of a library, or looks like a JSON Schema. @since 0.1.0 @category guards */
+export const isSchema = (value: unknown): boolean =>
+  isLibrarySchema(value) ||
+  isZod3(value) ||
+  (Predicate.isRecord(value) &&
+    !("schema" in value) &&
+    ["type", "properties", "items", "anyOf", "oneOf", "allOf", "$ref", "enum", "const"].some(
+      keyword => keyword in value
+    ))
 
 const isJson = (value: unknown): value is JsonSchema => Predicate.isRecord(value)
 

@@ -1,6 +1,7 @@
 /** Whether somebody has to approve a call before it is executed: as it is given, and as it is asked. */
 import * as Effect from "effect/Effect"
-import { InvalidConfiguration, type InvalidToolArguments } from "../protocol/Errors.js"
+import type { InvalidToolArguments } from "../protocol/Errors.js"
+import { wrongValue } from "../protocol/options.js"
 import type { ToolContext } from "./ToolContext.js"
 
 /** What a policy is told of the call. @since 0.1.0 @category models */
@@ -42,10 +43,11 @@ export const approvalOf = <Input>(
 ): Approval | undefined => {
   if (given === undefined || typeof given === "boolean") return given
   if (typeof given !== "function") {
-    throw new InvalidConfiguration({
-      field: "requireApproval",
-      message: `\`requireApproval\` is ${String(given)}. Give true, false, or a function of the arguments that says so.`
-    })
+    throw wrongValue(
+      "requireApproval",
+      given,
+      "Give true, false, or a function of the arguments that decides."
+    )
   }
   return (args, context) => Effect.flatMap(read(args), input => asked(() => given(input, context)))
 }

@@ -1,7 +1,6 @@
 /** How a tool runs in the background: as it is given, and as it is read. */
 import * as Duration from "effect/Duration"
-import { InvalidConfiguration } from "../protocol/Errors.js"
-import { refuseUnknown } from "../protocol/options.js"
+import { callback, checkOptions, flag, type Kind, read, wrongValue } from "../protocol/options.js"
 import type { Task } from "../protocol/Task.js"
 
 /**
@@ -66,10 +65,11 @@ export const milliseconds = (field: string, limit: Duration.DurationInput): numb
   const duration = Duration.decodeUnknown(limit)
   const millis = duration._tag === "Some" ? Duration.toMillis(duration.value) : Number.NaN
   if (isTime(millis)) return millis
-  throw new InvalidConfiguration({
+  throw wrongValue(
     field,
-    message: `\`${field}\` is ${String(limit)}. Give a time above 0 and below 24 days: milliseconds, or a text such as "30 seconds".`
-  })
+    limit,
+    'Give a time above 0 and below 24 days: milliseconds, or a text such as "30 seconds".'
+  )
 }
 
 /** The same of a limit that may be left out. */
@@ -88,49 +88,37 @@ export const isRetries = (value: unknown): value is number =>
 /** A number of retries. Throws `InvalidConfiguration`, which names `field`. */
 export const maybeRetries = (field: string, value: number | undefined): number | undefined => {
   if (value === undefined || isRetries(value)) return value
-  throw new InvalidConfiguration({
-    field,
-    message: `\`${field}\` is ${String(value)}. Give a whole number from 0 to ${mostRetries}.`
-  })
+  throw wrongValue(field, value, `Give a whole number from 0 to ${mostRetries}.`)
 }
 
 /** A yes or no. Throws `InvalidConfiguration`, which names `field`. */
 export const maybeBoolean = (field: string, value: boolean | undefined): boolean | undefined => {
   if (value === undefined || typeof value === "boolean") return value
-  throw new InvalidConfiguration({ field, message: `\`${field}\` is ${String(value)}. Give true or false.` })
+  throw wrongValue(field, value, "Give true or false.")
 }
 
-/** A callback. Throws `InvalidConfiguration`, which names `field`. */
-export const maybeCallback = (field: string, value: TaskCallback | undefined): TaskCallback | undefined => {
-  if (value === undefined || typeof value === "function") return value
-  throw new InvalidConfiguration({
-    field,
-    message: `\`${field}\` is no function. Give one, or leave it out.`
-  })
-}
-
-const fields = [
-  "enabled",
-  "timeout",
-  "retries",
-  "waitTimeout",
-  "onComplete",
-  "onFailed",
-  "onCancelled"
-] as const satisfies ReadonlyArray<keyof BackgroundOptions>
+const kinds = {
+  enabled: flag,
+  timeout: read,
+  retries: read,
+  waitTimeout: read,
+  onComplete: callback,
+  onFailed: callback,
+  onCancelled: callback
+} satisfies Record<keyof BackgroundOptions, Kind>
 
 /** What a tool says of itself, read. Throws `InvalidConfiguration`. */
 export const backgroundOf = (options: BackgroundOptions): BackgroundSettings => {
-  refuseUnknown("`background`", options, fields)
+  checkOptions("`background`", options, { kinds }, "background")
   return {
     enabled: maybeBoolean("background.enabled", options.enabled),
     timeoutMs: maybeMilliseconds("background.timeout", options.timeout),
     maxRetries: maybeRetries("background.retries", options.retries),
     waitTimeoutMs: maybeMilliseconds("background.waitTimeout", options.waitTimeout),
     callbacks: {
-      onComplete: maybeCallback("background.onComplete", options.onComplete),
-      onFailed: maybeCallback("background.onFailed", options.onFailed),
-      onCancelled: maybeCallback("background.onCancelled", options.onCancelled)
+      onComplete: options.onComplete,
+      onFailed: options.onFailed,
+      onCancelled: options.onCancelled
     }
   }
 }

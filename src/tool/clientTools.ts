@@ -1,7 +1,7 @@
 /** Tools that whoever asks for a run executes: definitions, without anything to execute. */
 import * as Predicate from "effect/Predicate"
 import { InvalidConfiguration } from "../protocol/Errors.js"
-import { refuseUnknown } from "../protocol/options.js"
+import { at, checkOptions, type Kind, type Known, read, text } from "../protocol/options.js"
 import * as Tool from "./Tool.js"
 import type * as ToolSchema from "./ToolSchema.js"
 
@@ -15,18 +15,18 @@ export interface ClientTool {
 
 const anyObject = { type: "object" } as const
 
+const known: Known = {
+  kinds: { description: text, inputSchema: read } satisfies Record<keyof ClientTool, Kind>,
+  places: { parameters: at("inputSchema"), input: at("inputSchema") }
+}
+
 const wrong = (field: string, message: string): InvalidConfiguration =>
   new InvalidConfiguration({ field, message: `\`${field}\` ${message}` })
 
 const made = (name: string, tool: ClientTool): Tool.Tool => {
   const field = `clientTools.${name}`
-  if (typeof tool !== "object" || tool === null)
-    throw wrong(field, "is no object. Give { description, inputSchema }.")
-  refuseUnknown(`\`${field}\``, tool, ["description", "inputSchema"])
+  checkOptions(`\`${field}\``, tool, known, field)
   const { description, inputSchema = anyObject } = tool
-  if (description !== undefined && typeof description !== "string") {
-    throw wrong(`${field}.description`, "is no text. Give a string.")
-  }
   try {
     return Tool.make(name, { input: inputSchema, ...(description === undefined ? {} : { description }) })
   } catch (cause) {

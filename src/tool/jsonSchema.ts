@@ -9,6 +9,15 @@ import { guarded, type Issue, invalid, invalidConfiguration, oneLine } from "./s
 /** Whether a schema is for arguments or for what a tool returns. */
 export type Direction = "input" | "output"
 
+/** Whether a value is a schema of zod 3, which cannot describe itself. */
+export const isZod3 = (value: unknown): boolean =>
+  Predicate.hasProperty(value, "_def") &&
+  Predicate.hasProperty(value._def, "typeName") &&
+  String(value._def.typeName).startsWith("Zod")
+
+export const zod3 =
+  'is a schema of zod 3, which has no JSON Schema. Use zod 4: version 4 of the package "zod", or "zod/v4" of zod 3.25.'
+
 /**
  * Checks a JSON Schema as a whole: the validator would meet a bad pattern or a reference to nowhere only when a value
  * leads it there, and would let everything pass where a part is no schema.
@@ -21,6 +30,7 @@ export const compile = (
   /** Whether the first thing that is wrong with a value is enough. */
   isFirstEnough = false
 ) => {
+  if (isZod3(source)) throw invalidConfiguration(field, zod3)
   if (!Predicate.isRecord(source) || Object.values(source).some(isLibrarySchema)) {
     throw invalidConfiguration(
       field,

@@ -4,7 +4,20 @@
  * @since 0.1.0
  */
 import { InvalidConfiguration } from "../protocol/Errors.js"
-import { refuseUnknown } from "../protocol/options.js"
+import {
+  abortSignal,
+  at,
+  checkOptions,
+  either,
+  id,
+  isOptions,
+  type Kind,
+  type Known,
+  object,
+  read,
+  text,
+  texts
+} from "../protocol/options.js"
 import type { RequestContext } from "../tool/ToolContext.js"
 import type { AnyStep } from "./definition.js"
 
@@ -40,40 +53,40 @@ export interface RestartOptions extends AnyRunOptions {
   readonly runId: string
 }
 
-const common = ["requestContext", "abortSignal"]
+const isStepLike: Kind = {
+  accepts: value => isOptions(value) && typeof value["id"] === "string",
+  remedy: ""
+}
 
-/** Options of a run that begins. */
-export const startFields: ReadonlyArray<string> = ["inputData", "runId", ...common]
+const places = { input: at("inputData"), data: at("resumeData"), signal: at("abortSignal") }
+
+const common = {
+  requestContext: { ...object, remedy: "Give a Map, or a plain object." },
+  abortSignal
+} satisfies Record<keyof AnyRunOptions, Kind>
+
+/** Options of a run that starts. */
+export const startKinds = { inputData: read, runId: id, ...common } satisfies Record<
+  keyof RunOptions<unknown>,
+  Kind
+>
 /** Of one that is resumed. */
-export const resumeFields: ReadonlyArray<string> = ["runId", "step", "resumeData", ...common]
+export const resumeKinds = {
+  runId: id,
+  step: either(
+    text,
+    either(texts, isStepLike, ""),
+    "Give the id of a step, the step, or the ids that lead to it."
+  ),
+  resumeData: read,
+  ...common
+} satisfies Record<keyof ResumeOptions, Kind>
 /** Of one that is restarted. */
-export const restartFields: ReadonlyArray<string> = ["runId", ...common]
+export const restartKinds = { runId: id, ...common } satisfies Record<keyof RestartOptions, Kind>
 
 /** Throws `InvalidConfiguration`. */
-export const checkRunOptions = (
-  options: AnyRunOptions & { readonly runId?: string },
-  known: ReadonlyArray<string>
-): void => {
-  refuseUnknown("A run of a workflow", options, known)
-  const { abortSignal, requestContext, runId } = options
-  if (runId !== undefined && (typeof runId !== "string" || runId === "")) {
-    throw new InvalidConfiguration({
-      field: "runId",
-      message: "`runId` is no id. Give a string that is not empty."
-    })
-  }
-  if (abortSignal !== undefined && !(abortSignal instanceof AbortSignal)) {
-    throw new InvalidConfiguration({
-      field: "abortSignal",
-      message: "`abortSignal` is no AbortSignal. Give the `signal` of an AbortController."
-    })
-  }
-  if (requestContext !== undefined && (typeof requestContext !== "object" || requestContext === null)) {
-    throw new InvalidConfiguration({
-      field: "requestContext",
-      message: "`requestContext` is no object. Give a Map, or a plain object."
-    })
-  }
+export const checkRunOptions = (options: AnyRunOptions, kinds: Known["kinds"]): void => {
+  checkOptions("A run of a workflow", options, { kinds, places })
 }
 
 /** The id of a run that is stored. Throws `InvalidConfiguration` when there is none. */

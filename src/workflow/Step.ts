@@ -6,7 +6,7 @@
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { InvalidConfiguration } from "../protocol/Errors.js"
-import { refuseUnknown } from "../protocol/options.js"
+import { at, checkOptions, type Kind, type Known, read, text } from "../protocol/options.js"
 import type * as ToolSchema from "../tool/ToolSchema.js"
 import { checked, type Given } from "./checking.js"
 import type { Body, Step, StepContext } from "./definition.js"
@@ -72,17 +72,37 @@ export interface Options<
   ) => Effect.Effect<A, E, R>
 }
 
-const fields = [
-  "description",
-  "input",
-  "success",
-  "resume",
-  "suspend",
-  "retries",
-  "retryDelay",
-  "timeout",
-  "execute"
-]
+type AnyOptions = Options<
+  ToolSchema.Source,
+  ToolSchema.Source,
+  ToolSchema.Source,
+  ToolSchema.Source,
+  unknown,
+  unknown,
+  unknown
+>
+
+const known: Known = {
+  kinds: {
+    description: text,
+    input: read,
+    success: read,
+    resume: read,
+    suspend: read,
+    retries: read,
+    retryDelay: read,
+    timeout: read,
+    execute: read
+  } satisfies Record<keyof AnyOptions, Kind>,
+  places: {
+    inputSchema: at("input"),
+    outputSchema: at("success"),
+    resumeSchema: at("resume"),
+    suspendSchema: at("suspend"),
+    retryDelayMs: at("retryDelay"),
+    timeoutMs: at("timeout")
+  }
+}
 
 /**
  * Makes a step. Throws `InvalidConfiguration` when the id is empty or has a dot, a schema cannot be used, or an option is not
@@ -105,7 +125,7 @@ export const make = <
   options: Options<Input, Success, Resume, Suspend, A, E, R>
 ): Step<Id, Given<Input>, ToolSchema.Shown<Success, A>, E, R> => {
   checkId("A step", id)
-  refuseUnknown(`Step "${id}"`, options, fields)
+  checkOptions(`Step "${id}"`, options, known)
   const { execute, input, resume, success, suspend } = options
   if (typeof execute !== "function") {
     throw new InvalidConfiguration({

@@ -27,9 +27,9 @@ import {
   type RestartOptions,
   type ResumeOptions,
   type RunOptions,
-  restartFields,
-  resumeFields,
-  startFields,
+  restartKinds,
+  resumeKinds,
+  startKinds,
   stepIdOf,
   storedRunId
 } from "./RunOptions.js"
@@ -134,7 +134,7 @@ const started = Effect.fnUntraced(function* <R>(
   options: RunOptions<unknown>,
   control: WorkflowControl
 ) {
-  yield* checking(() => checkRunOptions(options, startFields))
+  yield* checking(() => checkRunOptions(options, startKinds))
   const input = yield* Effect.mapError(graph.input.normalize(options.inputData), ({ message }) =>
     wrongInput({ workflowId: graph.id, stepId: graph.id }, message)
   )
@@ -206,7 +206,7 @@ const restarted = Effect.fnUntraced(function* <R>(
   options: RestartOptions,
   control: WorkflowControl
 ) {
-  yield* checking(() => checkRunOptions(options, restartFields))
+  yield* checking(() => checkRunOptions(options, restartKinds))
   yield* checking(() => void storedRunId(options.runId))
   const shelf = yield* shelfOf(graph)
   const kept = yield* unclaimed(graph, shelf, options.runId)
@@ -248,7 +248,7 @@ const resumed = Effect.fnUntraced(function* <R>(
   options: ResumeOptions,
   control: WorkflowControl
 ) {
-  yield* checking(() => checkRunOptions(options, resumeFields))
+  yield* checking(() => checkRunOptions(options, resumeKinds))
   yield* checking(() => void storedRunId(options.runId))
   const { runId } = options
   const shelf = yield* shelfOf(graph)

@@ -1,6 +1,6 @@
 /** What a workflow says of itself. */
 import type * as Duration from "effect/Duration"
-import { refuseUnknown } from "../protocol/options.js"
+import { at, checkOptions, type Kind, type Known, read, text } from "../protocol/options.js"
 import { maybeRetries } from "../tool/background.js"
 import type * as ToolSchema from "../tool/ToolSchema.js"
 import { checked } from "./checking.js"
@@ -15,10 +15,18 @@ interface Options {
   readonly retryDelay?: Duration.DurationInput
 }
 
+const known: Known = {
+  kinds: { description: text, input: read, success: read, retries: read, retryDelay: read } satisfies Record<
+    keyof Options,
+    Kind
+  >,
+  places: { inputSchema: at("input"), outputSchema: at("success"), retryDelayMs: at("retryDelay") }
+}
+
 /** Throws `InvalidConfiguration`. */
 export const headOf = (id: string, options: Options): Head => {
   checkId("A workflow", id)
-  refuseUnknown(`Workflow "${id}"`, options, ["description", "input", "success", "retries", "retryDelay"])
+  checkOptions(`Workflow "${id}"`, options, known)
   const { description, input, retries, retryDelay, success } = options
   return {
     id,

@@ -1,6 +1,7 @@
 /** What every step has, whatever it does. */
 import * as Duration from "effect/Duration"
 import { InvalidConfiguration } from "../protocol/Errors.js"
+import { shown } from "../protocol/options.js"
 import { maybeMilliseconds, maybeRetries } from "../tool/background.js"
 import { type AnyStep, type Body, type Step, TypeId } from "./definition.js"
 
@@ -9,15 +10,21 @@ export const checkId = (what: string, id: unknown): void => {
   if (typeof id === "string" && id !== "" && !id.includes(".")) return
   throw new InvalidConfiguration({
     field: "id",
-    message: `${what} needs an \`id\`: a string that is not empty, and has no dot. This one is ${JSON.stringify(id) ?? "undefined"}.`
+    message: `${what} needs an \`id\`: a string that is not empty, and has no dot. This one is ${shown(id)}.`
   })
+}
+
+/** Durations have no sign: Effect reads a negative one as none. */
+const isNoTime = (delay: Duration.DurationInput): boolean => {
+  if (typeof delay === "number") return delay === 0
+  if (typeof delay === "string" && delay.trim().startsWith("-")) return false
+  const duration = Duration.decodeUnknown(delay)
+  return duration._tag === "Some" && Duration.toMillis(duration.value) === 0
 }
 
 /** A pause before a retry, which may be none. */
 export const delayOf = (delay: Duration.DurationInput | undefined): number | undefined =>
-  delay !== undefined && Duration.decodeUnknown(delay)._tag === "Some" && Duration.toMillis(delay) === 0
-    ? 0
-    : maybeMilliseconds("retryDelay", delay)
+  delay !== undefined && isNoTime(delay) ? 0 : maybeMilliseconds("retryDelay", delay)
 
 /** Types only: nobody calls these. */
 const variance = {

@@ -111,7 +111,7 @@ describe.each(families)("%s", (_, { api, id, keyHeader, keyValue, path, usage, v
   )
 
   it("needs a key where it is at home", async () => {
-    const message = await refusal(routerWith({ [variable]: "" })(id))
+    const message = await refusal(routerWith({ [variable]: "" })({ id }))
     expect(message).toContain(`The model "${id}" needs a key. Set ${variable}`)
     expect(message).toContain(`give the key itself: { id: "${id}", apiKey }.`)
     expect(await refusal(routerWith({ [variable]: key })({ id, apiKey: " " }))).toBe(message)
@@ -389,7 +389,7 @@ describe("a key", () => {
 
   it.each(["ollama/llama3:8b", "lmstudio/qwen/qwen3-8b"])("is not needed for %s", async id => {
     const { loaded, made } = fakePackage()
-    await ask(routerWith({}, async () => ({ createOpenAICompatible: loaded.createOpenAI }))(id))
+    await ask(routerWith({}, async () => ({ createOpenAICompatible: loaded.createOpenAI }))({ id }))
     expect(made).toEqual([
       {
         name: id.split("/")[0],

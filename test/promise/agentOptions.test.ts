@@ -464,7 +464,7 @@ describe("prepareStep", () => {
     ],
     [
       "gives a wrong name of a model",
-      () => ({ model: "gpt-5" }),
+      () => ({ model: "gpt-5" as never }),
       { name: "InvalidConfiguration", field: "model" }
     ],
     [
@@ -624,7 +624,7 @@ describe("time limits", () => {
     ["no word for a time", { timeouts: { step: "soon" } }, "timeouts.step"],
     ["too long a time", { timeouts: { firstContent: "25 days" } }, "timeouts.firstContent"],
     ["a misspelt limit", { timeouts: { total: 5 } }, "total"],
-    ["a time alone", { timeouts: 5_000 }, "timeouts"],
+    ["a time alone", { timeouts: { run: {} } }, "timeouts.run"],
     ["retries below none", { maxRetries: -1 }, "maxRetries"]
   ]
 

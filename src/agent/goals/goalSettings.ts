@@ -1,7 +1,6 @@
 /** How answers are judged, as it is read. Throws `InvalidConfiguration`. */
 import { InvalidConfiguration } from "../../protocol/Errors.js"
-import { refuseUnknown } from "../../protocol/options.js"
-import { isRecord } from "../../protocol/safeJson.js"
+import { callback, checkOptions, type Kind, read, text, wrongValue } from "../../protocol/options.js"
 import { maybeMilliseconds } from "../../tool/background.js"
 import { modelsOf } from "../checkOptions.js"
 import type { Models } from "../RunOptions.js"
@@ -25,17 +24,18 @@ export interface RunGoal {
 
 export const defaultMaxRuns = 50
 
-const fields = ["judge", "maxRuns", "prompt", "scorer", "timeout"] as const satisfies ReadonlyArray<
-  keyof GoalOptions
->
+const kinds = {
+  judge: read,
+  maxRuns: read,
+  prompt: text,
+  scorer: callback,
+  timeout: read
+} satisfies Record<keyof GoalOptions, Kind>
 
 /** A number of evaluations. Throws `InvalidConfiguration`, which names `field`. */
 export const maxRunsOf = (field: string, value: number): number => {
   if (Number.isSafeInteger(value) && value >= 1) return value
-  throw new InvalidConfiguration({
-    field,
-    message: `\`${field}\` is ${String(value)}. Give a whole number of at least 1, or leave it out.`
-  })
+  throw wrongValue(field, value, "Give a whole number of at least 1, or leave it out.")
 }
 
 /** Reads a judge, and says of a wrong one where it stands. Throws `InvalidConfiguration`. */
@@ -52,21 +52,10 @@ export const asJudge = <A>(read: () => A): A => {
   }
 }
 
-const refused = (field: string, what: string, remedy: string): InvalidConfiguration =>
-  new InvalidConfiguration({ field, message: `\`${field}\` ${what}. ${remedy}` })
-
 /** What an agent says of its goals; its judge's calls are made again so often. */
 export const goalOf = (options: GoalOptions, maxRetries: number): GoalSettings => {
-  const given: unknown = options
-  if (!isRecord(given)) throw refused("goal", "is no object", "Give { judge }, or leave it out.")
-  refuseUnknown("`goal`", options, fields)
+  checkOptions("`goal`", options, { kinds }, "goal")
   const { judge, maxRuns, prompt, scorer, timeout } = options
-  if (prompt !== undefined && typeof prompt !== "string") {
-    throw refused("goal.prompt", "is no text", "Give a string, or leave it out.")
-  }
-  if (scorer !== undefined && typeof scorer !== "function") {
-    throw refused("goal.scorer", "is no function", "Give one that judges an answer, or leave it out.")
-  }
   if (judge !== undefined) asJudge(() => modelsOf(judge, maxRetries))
   return {
     judge,

@@ -14,8 +14,7 @@ import {
   type ThreadNotFound
 } from "../../protocol/Errors.js"
 import * as Objective from "../../protocol/Objective.js"
-import { refuseUnknown } from "../../protocol/options.js"
-import { isRecord } from "../../protocol/safeJson.js"
+import { checkOptions, read, wrongValue } from "../../protocol/options.js"
 import { type OwnedThread, ThreadStore } from "../../storage/ThreadStore.js"
 import { checked } from "../checkOptions.js"
 import type { Agent } from "../definition.js"
@@ -48,11 +47,10 @@ const refused = (field: string, message: string): InvalidConfiguration =>
 
 /** The thread that options name. Throws `InvalidConfiguration`. */
 const threadOf = (what: string, options: ObjectiveThread, more: ReadonlyArray<string> = []): OwnedThread => {
-  const given: unknown = options
-  if (!isRecord(given)) throw refused("threadId", `${what} needs options. Give { threadId, resourceId }.`)
-  refuseUnknown(what, given, [...threadFields, ...more])
+  const kinds = Object.fromEntries([...threadFields, ...more].map(name => [name, read]))
+  checkOptions(what, options, { kinds })
   const idOf = (field: keyof ObjectiveThread): string => {
-    const id = given[field]
+    const id: unknown = options[field]
     if (typeof id === "string" && id !== "") return id
     throw refused(field, `\`${field}\` is no id. Give the one that runs of the thread have in \`memory\`.`)
   }
@@ -61,7 +59,7 @@ const threadOf = (what: string, options: ObjectiveThread, more: ReadonlyArray<st
 
 const statusOf = (status: unknown): "active" | "paused" | undefined => {
   if (status === undefined || status === "active" || status === "paused") return status
-  throw refused("status", `\`status\` is ${String(status)}. Give "active" or "paused", or leave it out.`)
+  throw wrongValue("status", status, 'Give "active" or "paused", or leave it out.')
 }
 
 const now = Effect.map(Clock.currentTimeMillis, millis => new Date(millis))
@@ -86,7 +84,8 @@ export const setObjective: <R>(
       if (typeof objective !== "string" || objective.trim() === "") {
         throw refused("objective", "The objective is no text. Say what is to be reached.")
       }
-      const maxRuns = options.maxRuns ?? agent.goal?.maxRuns ?? defaultMaxRuns
+      const maxRuns =
+        options.maxRuns === undefined ? (agent.goal?.maxRuns ?? defaultMaxRuns) : options.maxRuns
       return { thread, maxRuns: maxRunsOf("maxRuns", maxRuns) }
     })
     const store = yield* ThreadStore

@@ -5,7 +5,7 @@ import type { ModelSettings, ToolChoice, ToolDefinition } from "../../model/Mode
 import { fromInput } from "../../protocol/Conversation.js"
 import { InvalidConfiguration } from "../../protocol/Errors.js"
 import type { Message } from "../../protocol/Message.js"
-import { refuseUnknown } from "../../protocol/options.js"
+import { checkOptions } from "../../protocol/options.js"
 import { type ProviderMetadata, wellFormed } from "../../protocol/safeJson.js"
 import type { Tool } from "../../tool/Tool.js"
 import {
@@ -14,9 +14,9 @@ import {
   checkToolChoice,
   definitionsOf,
   modelsOf,
-  stepFields,
   toolsByName
 } from "../checkOptions.js"
+import { checkModelSettings, runPlaces, stepChangeKinds } from "../optionKinds.js"
 import type { PrepareStep, StepChanges } from "../RunOptions.js"
 import type { ModelChoice } from "./retrying.js"
 import { type Note, type Run, stepNumberOf } from "./run.js"
@@ -164,7 +164,8 @@ export const changedPlan = Effect.fnUntraced(function* <R>(run: Run<R>, prepareS
   checkChanges(changes)
   const base = basePlan(run)
   const { chosen, plan } = yield* checked(() => {
-    refuseUnknown("`prepareStep`", changes, stepFields)
+    checkOptions("`prepareStep`", changes, { kinds: stepChangeKinds, places: runPlaces })
+    checkModelSettings(changes.modelSettings)
     const { model, modelSettings, providerOptions, toolChoice } = changes
     const chosen = toolsOf(run, changes)
     const choice = toolChoice ?? base.toolChoice

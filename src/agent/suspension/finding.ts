@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { InvalidConfiguration } from "../../protocol/Errors.js"
-import { refuseUnknown } from "../../protocol/options.js"
+import { checkOptions, id, type Kind, object } from "../../protocol/options.js"
 import type { JsonValue } from "../../protocol/safeJson.js"
 import { RunStore, type StoredRun } from "../../storage/RunStore.js"
 import { checked, checkMemory, checkResource } from "../checkOptions.js"
@@ -124,11 +124,16 @@ export const locate = Effect.fnUntraced(function* (store: Store, agentId: string
   )
 })
 
-/** The runs of an agent that wait for somebody. */
+const filterKinds = { memory: object, resource: id, runId: id, threadId: id } satisfies Record<
+  keyof SuspendedFilter,
+  Kind
+>
+
+/** The runs of an agent that wait for a decision. */
 export const listSuspended = Effect.fnUntraced(function* (agentId: string, filter: SuspendedFilter) {
+  yield* checked(() => checkOptions("The list of suspended runs", filter, { kinds: filterKinds }))
   const { memory, resource, runId, threadId } = filter
   yield* checked(() => {
-    refuseUnknown("listSuspendedRuns", filter, ["memory", "resource", "runId", "threadId"])
     if (memory !== undefined) checkMemory(memory)
     checkResource(resource, memory)
     if (memory === undefined || threadId === undefined) return

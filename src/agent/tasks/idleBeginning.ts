@@ -4,10 +4,12 @@ import * as Option from "effect/Option"
 import { type ManagerService, TaskManager } from "../../background/TaskManager.js"
 import type { InvalidConfiguration } from "../../protocol/Errors.js"
 import { lazily } from "../../protocol/lazily.js"
+import { checkOptions } from "../../protocol/options.js"
 import { Caller } from "../caller.js"
 import { checked, idleOf } from "../checkOptions.js"
 import type { Agent, AnyRunOptions } from "../definition.js"
 import type { RunControl } from "../loop/run.js"
+import { runKinds, runPlaces } from "../optionKinds.js"
 import type { Turn } from "../prepare.js"
 import type { Idle } from "../settings.js"
 import type { Answered } from "./runTasks.js"
@@ -32,7 +34,10 @@ export const idleBeginning = <R>(
   control: RunControl
 ): Effect.Effect<Beginning<R> | undefined, InvalidConfiguration> =>
   Effect.flatMap(
-    checked(() => idleOf(options.untilIdle ?? agent.defaults.untilIdle)),
+    checked(() => {
+      checkOptions("A run", options, { kinds: runKinds, places: runPlaces })
+      return idleOf(options.untilIdle === undefined ? agent.defaults.untilIdle : options.untilIdle)
+    }),
     idle => (idle === undefined ? Effect.succeed(undefined) : beginningOf(agent, control, idle))
   )
 

@@ -12,13 +12,14 @@ import {
   InvalidTaskState,
   TaskNotFound
 } from "../../protocol/Errors.js"
-import { refuseUnknown } from "../../protocol/options.js"
+import { checkOptions } from "../../protocol/options.js"
 import type { Task } from "../../protocol/Task.js"
 import type * as Tool from "../../tool/Tool.js"
-import { checked, checkMemory, checkResource, defaultFields, runFields, settingsOf } from "../checkOptions.js"
+import { checked, checkMemory, checkResource, settingsOf } from "../checkOptions.js"
 import type { Agent, RunRequirements } from "../definition.js"
 import { RunControl } from "../loop/run.js"
 import { awaitedOf } from "../loop/structuring.js"
+import { runKinds, runPlaces } from "../optionKinds.js"
 import type { MemoryOptions, RunOptions } from "../RunOptions.js"
 import type { Observe, Recording } from "../recording.js"
 import { recordStream } from "../recording.js"
@@ -104,7 +105,7 @@ export const checkResume = <R>(
   options: ResumeOptions<ReadonlyArray<Tool.Any>, MemoryOptions | undefined>
 ): void => {
   const { toolCallId, ...runOptions } = options
-  refuseUnknown("resumeStream", runOptions, [...defaultFields, ...runFields])
+  checkOptions("resumeStream", runOptions, { kinds: runKinds, places: runPlaces })
   if (options.runId !== undefined || options.memory === undefined) named("runId", options.runId)
   if (toolCallId !== undefined) named("toolCallId", toolCallId)
   const { abortSignal: _, instructions: __, memory, ...rest } = runOptions

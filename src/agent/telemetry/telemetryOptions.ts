@@ -1,6 +1,5 @@
 /** What telemetry may be told, checked. */
-import { InvalidConfiguration } from "../../protocol/Errors.js"
-import { refuseUnknown } from "../../protocol/options.js"
+import { checkOptions, read, wrongValue } from "../../protocol/options.js"
 
 /** What traces tell beside what happened. @since 0.1.0 @category models */
 export interface TelemetryOptions {
@@ -22,18 +21,19 @@ export type Settings = Required<TelemetryOptions>
 /** What holds unless somebody says otherwise. @since 0.1.0 @category constants */
 export const defaults: Settings = { captureContent: false, contentLimit: 32_768 }
 
-const refusal = (field: string, given: unknown, remedy: string): InvalidConfiguration =>
-  new InvalidConfiguration({ field, message: `\`${field}\` is ${String(given)}. ${remedy}` })
-
 /** Settings with their defaults. Throws `InvalidConfiguration`, which names the option, with what stands before it, and the remedy. */
 export const settingsOf = (options: TelemetryOptions, prefix = ""): Settings => {
-  refuseUnknown("Telemetry", options, ["captureContent", "contentLimit"])
+  checkOptions("Telemetry", options, { kinds: { captureContent: read, contentLimit: read } })
   const { captureContent = defaults.captureContent, contentLimit = defaults.contentLimit } = options
   if (typeof captureContent !== "boolean") {
-    throw refusal(`${prefix}captureContent`, captureContent, "Give true or false, or leave it out for false.")
+    throw wrongValue(
+      `${prefix}captureContent`,
+      captureContent,
+      "Give true or false, or leave it out for false."
+    )
   }
   if (!Number.isInteger(contentLimit) || contentLimit < 256) {
-    throw refusal(
+    throw wrongValue(
       `${prefix}contentLimit`,
       contentLimit,
       `Give a whole number of at least 256, or leave it out for ${defaults.contentLimit}.`

@@ -1,10 +1,12 @@
 /** The names of models, read and checked: `"provider/model"`, and what may stand beside it. */
 import * as Predicate from "effect/Predicate"
 import { InvalidConfiguration } from "../../protocol/Errors.js"
+import { remedyFor } from "../../protocol/options.js"
+import { find } from "./knownProviders.js"
 
 /** A model by its name, and what differs from what is known of its provider. */
 interface PlacedModelId {
-  /** `"provider/model"`. */
+  /** `"provider/model"`; also a string that is known at run time only. */
   readonly id: string
   /**
    * Where the provider is: the part of the address that `/chat/completions` follows, for example
@@ -18,7 +20,7 @@ interface PlacedModelId {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-export type ModelId = string | PlacedModelId
+export type ModelId = `${string}/${string}` | PlacedModelId
 
 /** A name in its parts. */
 export interface Named extends Omit<PlacedModelId, "id"> {
@@ -47,6 +49,13 @@ const makers: ReadonlyArray<readonly [start: string, provider: string]> = [
 const guessProvider = (modelId: string): string =>
   makers.find(([start]) => modelId.startsWith(start))?.[1] ?? "ollama"
 
+/** A name whose provider stands before a colon, as registries of other libraries write it. */
+const withSlash = (id: string): string | undefined => {
+  const colon = id.indexOf(":")
+  const provider = id.slice(0, colon)
+  return find(provider) === undefined ? undefined : `${provider}/${id.slice(colon + 1)}`
+}
+
 const split = (id: string): readonly [provider: string, modelId: string] => {
   const name = JSON.stringify(id)
   if (id.trim() === "") throw invalid(`The name of the model is empty. Write provider and model: ${example}.`)
@@ -57,7 +66,7 @@ const split = (id: string): readonly [provider: string, modelId: string] => {
   const modelId = id.slice(slash + 1)
   if (modelId === "") throw invalid(`${name} names no model. Write it behind the provider: ${example}.`)
   if (slash <= 0) {
-    const remedy = JSON.stringify(`${guessProvider(modelId)}/${modelId}`)
+    const remedy = JSON.stringify(withSlash(modelId) ?? `${guessProvider(modelId)}/${modelId}`)
     throw invalid(`The model ${name} has no provider. Write the provider in front: ${remedy}.`)
   }
   if (modelId.split("/").includes("")) {
@@ -67,8 +76,14 @@ const split = (id: string): readonly [provider: string, modelId: string] => {
 }
 
 /** Names are keys of provider options too, where the packages read no dots. */
-const checkProvider = (provider: string): string => {
+const checkProvider = (provider: string, id: string): string => {
   if (/^[A-Za-z0-9][\w-]*$/.test(provider)) return provider
+  const remedy = withSlash(id)
+  if (remedy !== undefined) {
+    throw invalid(
+      `The model ${JSON.stringify(id)} has a colon behind its provider. Write ${JSON.stringify(remedy)}.`
+    )
+  }
   throw invalid(
     `The provider ${JSON.stringify(provider)} cannot be called so. Name it with letters, digits, "-" and "_", beginning with a letter or a digit.`
   )
@@ -136,10 +151,10 @@ export const parse = (given: ModelId): Named => {
   const name = JSON.stringify(id)
   for (const field of Object.keys(fields)) {
     if (knownFields.includes(field)) continue
-    throw invalid(`The model ${name} has no option \`${field}\`. Known options: ${knownFields.join(", ")}.`)
+    throw invalid(`The model ${name} has no option \`${field}\`. ${remedyFor(field, knownFields)}`)
   }
   return {
-    provider: checkProvider(provider),
+    provider: checkProvider(provider, id),
     modelId,
     ...(url === undefined ? {} : { url: checkUrl(name, url) }),
     ...(apiKey === undefined ? {} : { apiKey: checkKey(name, apiKey) }),

@@ -1,7 +1,7 @@
 /** The options of the layers over databases, checked before anything is opened. */
 import * as Effect from "effect/Effect"
 import { InvalidConfiguration } from "../../protocol/Errors.js"
-import { refuseUnknown } from "../../protocol/options.js"
+import { checkOptions as checkOptionNames, read, wrongValue } from "../../protocol/options.js"
 
 const invalid = (field: string, message: string): InvalidConfiguration =>
   new InvalidConfiguration({ field, message })
@@ -14,7 +14,7 @@ const checkOptions = (
   addresses: RegExp,
   example: string
 ): void => {
-  refuseUnknown(what, options, known)
+  checkOptionNames(what, options, { kinds: Object.fromEntries(known.map(name => [name, read])) })
   // The address may hold a password: it is not told.
   if (typeof options.url === "string" && addresses.test(options.url)) return
   throw invalid("url", `\`url\` is no address that ${what} knows. Give one, for example "${example}".`)
@@ -29,7 +29,7 @@ const checkText = (field: string, value: string | undefined): void => {
 /** Throws `InvalidConfiguration` for what is given and is no number of things. */
 const checkCount = (field: string, value: number | undefined): void => {
   if (value === undefined || (Number.isInteger(value) && value > 0)) return
-  throw invalid(field, `\`${field}\` is ${value}. Give a whole number of at least 1, or leave it out.`)
+  throw wrongValue(field, value, "Give a whole number of at least 1, or leave it out.")
 }
 
 /** Runs a check that throws `InvalidConfiguration`. */
