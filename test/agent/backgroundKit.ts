@@ -25,6 +25,7 @@ export const loadEverything = (): Promise<unknown> =>
     import("../../src/storage/storedRuns.js"),
     import("../../src/agent/suspension/snapshotSchema.js"),
     import("../../src/agent/loop/suspending.js"),
+    import("../../src/agent/tasks/arrivedOutcomes.js"),
     import("../../src/agent/nestedRun.js"),
     Effect.runPromise(Effect.all([parts.background, parts.processing, parts.structured, parts.goingOn])),
     Effect.runPromise(Conversation.fromInput([{ role: "user", content: "load" }]))

@@ -3,6 +3,7 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
 import type * as Tracer from "effect/Tracer"
+import type { IdleThread } from "../../background/answerListeners.js"
 import {
   overrideField,
   promptOf,
@@ -20,8 +21,7 @@ import type { Message, ToolResultPart } from "../../protocol/Message.js"
 import { isRecord } from "../../protocol/safeJson.js"
 import type * as Usage from "../../protocol/tokens.js"
 import type { Tool } from "../../tool/Tool.js"
-import type { Run } from "../loop/run.js"
-import { settledIn } from "./unsettled.js"
+import { settledIn } from "./outcomes.js"
 
 /** What runs of one stream share: which outcomes were answered, and what was used for them. */
 export class Answered {
@@ -101,6 +101,13 @@ const hasOwnArgument = ({ inputSchema }: ToolDefinition): boolean =>
   isRecord(inputSchema["properties"]) &&
   Object.hasOwn(inputSchema["properties"], overrideField)
 
+/** What a model has answered to. */
+interface Spoken {
+  readonly input: ReadonlyArray<Message>
+  readonly added: ReadonlyArray<Message>
+  readonly thread: IdleThread | undefined
+}
+
 export class RunTasks<R> {
   readonly calls = new Map<string, TaskCall>()
   /** When the first was dispatched, in milliseconds of the run's clock. */
@@ -169,7 +176,7 @@ export class RunTasks<R> {
   }
 
   /** A model has answered to the conversation as it is: also to outcomes of other runs' tasks. */
-  see({ added, input, thread }: Pick<Run<R>, "added" | "input" | "thread">): void {
+  see({ added, input, thread }: Spoken): void {
     for (const call of this.calls.values()) if (call.state === "told") call.state = "seen"
     const listeners = thread === undefined ? [] : this.dispatcher.answerListeners(thread)
     if (this.answered === undefined && listeners.length === 0) return

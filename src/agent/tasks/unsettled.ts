@@ -1,28 +1,7 @@
 /** Whether a run, and the stream that it is a turn of, has come to rest: what its tasks have come to was answered. */
-import { taskOf } from "../../background/taskChunks.js"
-import type { Message, ToolResultPart } from "../../protocol/Message.js"
-import { isSettled, statuses } from "../../protocol/Task.js"
 import type { Run } from "../loop/run.js"
+import { settledIn } from "./outcomes.js"
 import type { RunTasks } from "./runTasks.js"
-
-/** Whether a part is the outcome of a background task. */
-export const isSettledPart = (part: ToolResultPart): boolean => {
-  const status = taskOf(part)?.status
-  return statuses.some(known => known === status && isSettled(known))
-}
-
-/** Tasks whose outcomes stand in these messages. */
-export const settledIn = (messages: ReadonlyArray<Message>): ReadonlySet<string> => {
-  const ids = new Set<string>()
-  for (const message of messages) {
-    if (message.role !== "tool") continue
-    for (const part of message.content) {
-      const task = taskOf(part)
-      if (task !== undefined && isSettledPart(part)) ids.add(task.taskId)
-    }
-  }
-  return ids
-}
 
 /**
  * Whether a task waits for a slot, runs or is suspended; of a turn of an until-idle stream also whether one has settled that
