@@ -13,7 +13,7 @@ const maxFields = 2_000
 const maxLevels = 4
 
 /** Fields that stand in the text already, or are no data. */
-const notFields = new Set(["_tag", "name", "message", "stack", "cause"])
+const notFields = new Set(["_tag", "name", "message", "stack", "cause", "isError"])
 
 const secretName =
   /secret|passw(or)?d|credential|authorization|cookie|api[-_]?key|private[-_]?key|token$|headers?$|^stack$/i

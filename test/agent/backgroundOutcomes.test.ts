@@ -45,7 +45,7 @@ const cancel = Effect.gen(function* () {
 /** How a task may end, and what the model is told of it. */
 const endings = [
   { status: "completed", output: { type: "json", value: { n: 1 } } },
-  { status: "failed", output: { type: "error-text", value: "it broke" } },
+  { status: "failed", output: { type: "error-text", value: "Broken: it broke" } },
   { status: "timed_out", output: { type: "error-text", value: expect.stringContaining("50 ms") } },
   { status: "cancelled", output: { type: "error-text", value: expect.stringContaining("cancelled") } }
 ] as const
