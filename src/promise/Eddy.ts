@@ -15,7 +15,6 @@ import { messageOf } from "../protocol/safeJson.js"
 import { Agent } from "./Agent.js"
 import { BackgroundTaskManager } from "./BackgroundTaskManager.js"
 import { type BackgroundTasksOptions, toSettings } from "./backgroundTasks.js"
-import { checkIds } from "./containerIds.js"
 import type { Storage } from "./InMemoryStore.js"
 import { consoleLayer, type EddyLogger, loggerKind, loggerLayer } from "./logging.js"
 import * as Runs from "./runs.js"
@@ -144,7 +143,7 @@ export class Eddy<
     if (settings.enabled && stores === undefined) throw missingStorage
     checkAgents(this.agents)
     for (const [name, workflow] of Object.entries(this.workflows)) checkWorkflow(name, workflow)
-    checkIds(this.agents, this.workflows)
+    Tasks.checkIds(this.agents, this.workflows)
     const logging = logger === undefined ? consoleLayer : loggerLayer(logger)
     const telemetry = options.telemetry === undefined ? Layer.empty : telemetryLayer(options.telemetry)
     const tasks =
