@@ -11,7 +11,7 @@ import type { Asked, Handler, Server } from "./asked.js"
 import * as Chat from "./chatRoutes.js"
 import { preflight, withCors } from "./cors.js"
 import * as OpenAi from "./openAiRoutes.js"
-import { readBody } from "./reading.js"
+import { readBody, refuseParameters } from "./reading.js"
 import { fromError, notFound, Refusal } from "./refusal.js"
 import { refused } from "./responses.js"
 import * as Runs from "./runRoutes.js"
@@ -126,12 +126,14 @@ const answer = (
     const { headers, method, url } = request
     const response = yield* Effect.gen(function* () {
       const principal = yield* authenticated(settings, request)
+      const query = queryOf(url)
+      yield* refuseParameters(params, query)
       const asked: Asked = {
         ...server,
         principal,
         resource: principal?.resource,
         params,
-        query: queryOf(url),
+        query,
         headers,
         body: method === "GET" ? {} : yield* readBody(request, settings.maxBodyBytes)
       }
