@@ -7,6 +7,7 @@ import { mapped } from "./dialect.js"
 import * as AgUi from "./mapping/AgUi.js"
 import * as AgUiRequest from "./mapping/AgUiRequest.js"
 import { answer, goOn, instructionsOf, wellFormed } from "./protocols.js"
+import * as Read from "./reading.js"
 import { invalidBody } from "./refusal.js"
 import { runStream } from "./responses.js"
 import { readOptions } from "./runRequests.js"
@@ -47,6 +48,8 @@ export const post: Handler = asked =>
     const agent = yield* agentOf(asked)
     const request = yield* wellFormed(AgUiRequest.read(asked.body))
     const { answers, messages, newMessages, openToolCallIds, runId, threadId, tools } = request
+    yield* Read.id({ threadId }, "threadId")
+    yield* Read.id({ runId }, "runId")
     const context = yield* contextOf(asked, request.context)
     const options = {
       ...(yield* optionsOf(asked, request.state)),

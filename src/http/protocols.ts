@@ -10,6 +10,7 @@ import type { Asked } from "./asked.js"
 import { checkFiles, loadFiles } from "./files.js"
 import type { HostAgent, HostRunOptions } from "./Host.js"
 import type { InvalidRequest } from "./mapping/InvalidRequest.js"
+import * as Read from "./reading.js"
 import { invalidBody, invalidField, type Refusal } from "./refusal.js"
 import { type RequestedOptions, unsupported } from "./runRequests.js"
 import type { Conversation } from "./runs.js"
@@ -43,6 +44,7 @@ export const answer = Effect.fnUntraced(function* (
   conversation?: Conversation
 ) {
   if (messages.length === 0) return yield* invalidBody("messages", "is required")
+  yield* Read.refuseMessageIds(all)
   yield* checkFiles(all, asked.settings.files)
   yield* loadFiles(messages, asked.settings.files)
   return yield* begin(
@@ -77,7 +79,10 @@ export const goOn = Effect.fnUntraced(function* (
   const { decide, resume } = agent
   const legs: Array<(options: HostRunOptions) => Stream.Stream<Chunk, unknown>> = []
   for (const { approved, data, reason, runId, toolCallId } of answers) {
-    const call = { runId, toolCallId }
+    const call = {
+      runId: yield* Read.id({ runId }, "runId"),
+      toolCallId: yield* Read.id({ toolCallId }, "toolCallId")
+    }
     yield* checkCall(asked, agent, call)
     if (approved === undefined) legs.push(given => resume(data, call, given))
     else if (decide === undefined) return yield* unsupported("Approval of tool calls")

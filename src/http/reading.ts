@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { isRecord } from "../protocol/safeJson.js"
 import { isJson } from "./crossSite.js"
-import { invalidBody, invalidQuery, Refusal } from "./refusal.js"
+import { invalidBody, invalidField, invalidQuery, Refusal } from "./refusal.js"
 
 /** The fields of a JSON body. */
 export type Fields = Readonly<Record<string, unknown>>
@@ -128,8 +128,44 @@ export const refuseFields = (
 /** Longest id that a client may choose. */
 const longestId = 256
 
+/** What no id holds: stores and logs cannot keep it, or show another one. */
+const control = /\p{Cc}/u
+
+/** The one rule of ids that a client chooses. Other languages, emoji and addresses are ids too. */
 const isId = (value: unknown): value is string =>
-  typeof value === "string" && value !== "" && value.length <= longestId && value.isWellFormed()
+  typeof value === "string" &&
+  value !== "" &&
+  value.length <= longestId &&
+  value.isWellFormed() &&
+  !control.test(value)
+
+const idRule = `must be a text of 1 to ${longestId} characters without control characters`
+
+/** Refuses ids in the path that nothing has, and control characters in the query, before a store or a log gets them. */
+export const refuseParameters = (
+  params: Readonly<Record<string, string | undefined>>,
+  query: Query
+): Effect.Effect<void, Refusal> => {
+  for (const [name, value] of Object.entries(params)) {
+    if (value !== undefined && !isId(value)) return invalidField(name, idRule, "Invalid path parameters")
+  }
+  for (const [name, value] of query) {
+    if (control.test(value)) return invalidQuery(name, "must have no control characters")
+  }
+  return Effect.void
+}
+
+/** Refuses ids of messages that no client may choose. An empty one is none. */
+export const refuseMessageIds = (messages: unknown): Effect.Effect<void, Refusal> => {
+  const items: ReadonlyArray<unknown> = Array.isArray(messages) ? messages : [messages]
+  for (const [index, item] of items.entries()) {
+    const given = isRecord(item) ? item["id"] : undefined
+    if (typeof given === "string" && given !== "" && !isId(given)) {
+      return invalidBody(Array.isArray(messages) ? `messages[${index}].id` : "messages.id", idRule)
+    }
+  }
+  return Effect.void
+}
 
 /** An id, or nothing where it is left out. */
 export const maybeId = (
@@ -139,10 +175,7 @@ export const maybeId = (
 ): Effect.Effect<string | undefined, Refusal> => {
   const value = fields[field]
   if (value === undefined || isId(value)) return Effect.succeed(value)
-  return invalidBody(
-    `${at}${field}`,
-    `must be a text of at most ${longestId} characters, is ${describe(value)}`
-  )
+  return invalidBody(`${at}${field}`, `${idRule}, is ${describe(value)}`)
 }
 
 export const id = (fields: Fields, field: string, at = ""): Effect.Effect<string, Refusal> =>

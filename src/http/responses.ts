@@ -138,6 +138,17 @@ const framesOf = ({ reader, run }: Reading, dialect: Dialect, pulse: Pulse): Str
 /** The id of the run that a stream is of. */
 const runIdHeader = "x-run-id"
 
+/** An id as a header can hold it: what is no visible ASCII, and the percent sign, is percent-encoded as UTF-8. */
+const headerValue = (id: string): string =>
+  id
+    .toWellFormed()
+    .replace(/[^!-$&-~]/gu, character =>
+      Array.from(
+        encoder.encode(character),
+        byte => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`
+      ).join("")
+    )
+
 /** A run as a response. The reader is closed when it is too old, and the run is left. */
 export const runStream = Effect.fnUntraced(function* (
   reading: Reading,
@@ -156,6 +167,6 @@ export const runStream = Effect.fnUntraced(function* (
   )
   yield* Effect.forkScoped(Effect.delay(reading.leave, settings.maxStreamAge))
   return HttpServerResponse.stream(framesOf(reading, dialect, pulse), {
-    headers: { ...Sse.headers, [runIdHeader]: reading.run.id, ...dialect.headers }
+    headers: { ...Sse.headers, [runIdHeader]: headerValue(reading.run.id), ...dialect.headers }
   })
 })

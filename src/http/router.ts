@@ -12,7 +12,7 @@ import * as Chat from "./chatRoutes.js"
 import { preflight, withCors } from "./cors.js"
 import { refuseCrossSite } from "./crossSite.js"
 import * as OpenAi from "./openAiRoutes.js"
-import { readBody } from "./reading.js"
+import { readBody, refuseParameters } from "./reading.js"
 import { fromError, notFound, Refusal } from "./refusal.js"
 import { refused } from "./responses.js"
 import * as Runs from "./runRoutes.js"
@@ -133,12 +133,14 @@ const answer = (
       const foreign = refuseCrossSite({ method, headers, host: hostOf(request) }, settings.cors)
       if (foreign !== undefined) return yield* foreign
       const principal = yield* authenticated(settings, request)
+      const query = queryOf(url)
+      yield* refuseParameters(params, query)
       const asked: Asked = {
         ...server,
         principal,
         resource: principal?.resource,
         params,
-        query: queryOf(url),
+        query,
         headers,
         body: method === "GET" ? {} : yield* readBody(request, settings.maxBodyBytes)
       }

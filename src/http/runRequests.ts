@@ -108,6 +108,7 @@ export const readMessages = Effect.fnUntraced(function* ({ body, settings }: Ask
     return yield* invalidBody("messages", "is required")
   }
   if (!isInput(messages)) return yield* invalidBody("messages", "must be a text, a message or a list of them")
+  yield* Read.refuseMessageIds(messages)
   if (hasSystem(messages)) {
     return settings.clientOptions.has("instructions")
       ? yield* Effect.as(loadFiles(messages, settings.files), messages)
