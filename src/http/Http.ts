@@ -24,6 +24,7 @@ export type {
   Host,
   HostAgent,
   HostCall,
+  HostRunIds,
   HostRunOptions,
   HostSuspendedFilter,
   HostSuspendedRun,
