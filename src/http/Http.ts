@@ -17,6 +17,7 @@ import { type Listed, refuseSharedIds } from "../protocol/options.js"
 import { OpenStreams } from "./asked.js"
 import type { Host } from "./Host.js"
 import { type Agents, type AgentsRequirements, hostOf } from "./hostAgents.js"
+import { leftWith } from "./nodeBridge.js"
 import { appOf, routerOf } from "./router.js"
 import { make as makeRuns } from "./runs.js"
 import { type Settings, settingsOf } from "./settings.js"
@@ -25,6 +26,7 @@ export type {
   Host,
   HostAgent,
   HostCall,
+  HostRunIds,
   HostRunOptions,
   HostSuspendedFilter,
   HostSuspendedRun,
@@ -108,6 +110,7 @@ export const layer = <const A extends Agents>(
 
 /**
  * A function from `Request` to `Response`, for servers that speak the web's own types. It works as long as the scope is open.
+ * When the signal of a request fires, its reader has left, also in the middle of the response.
  *
  * @since 0.1.0
  * @category constructors
@@ -120,11 +123,11 @@ export const webHandler = <const A extends Agents>(
   AgentsRequirements<A> | Scope.Scope
 > => Effect.flatMap(router(options), toWebHandler)
 
-/** The same of routes. @since 0.1.0 @category constructors */
+/** The same of routes. When the signal of a request fires, its reader has left, before the response or after. @since 0.1.0 @category constructors */
 export const toWebHandler = (
   routes: HttpRouter.HttpRouter
 ): Effect.Effect<(request: Request) => Promise<Response>> =>
   Effect.map(Effect.runtime<never>(), runtime => {
     const handler = HttpApp.toWebHandlerRuntime(runtime)(appOf(routes))
-    return (request: Request) => handler(request)
+    return async (request: Request) => leftWith(await handler(request), request.signal)
   })

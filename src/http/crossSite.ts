@@ -14,7 +14,7 @@ export interface Sender {
 const safeMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"])
 
 /** Headers that no form and no script sets for another origin without a preflight, and that no proxy adds. */
-export const customHeaders: ReadonlyArray<string> = ["x-requested-with", "x-on-disconnect"]
+const customHeaders: ReadonlyArray<string> = ["x-requested-with", "x-on-disconnect"]
 
 /** Schemes of credentials that browsers add by themselves, whoever the request comes from. */
 const ambientSchemes = /^(?:basic|digest|negotiate|ntlm)\b/i

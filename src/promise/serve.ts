@@ -3,11 +3,13 @@
  *
  * @since 0.1.0
  */
+import type { IncomingMessage, ServerResponse } from "node:http"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { routerOfHost, toWebHandler } from "../http/Http.js"
+import { toNodeHandler } from "../http/nodeBridge.js"
 import { type RunLogLimits, type Settings, type StreamLimits, settingKinds } from "../http/settings.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
 import { checkOptions, id, isOptions, type Kind, read, wholeNumber, wrongValue } from "../protocol/options.js"
@@ -83,9 +85,20 @@ export interface Serving {
   readonly [Symbol.asyncDispose]: () => Promise<void>
 }
 
-/** Requests in, responses out. @since 0.1.0 @category models */
+/**
+ * Requests in, responses out. When the signal of a request fires, its reader has left, also in the middle of the response: the
+ * run is left to its policy.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface WebHandler {
   readonly handler: (request: Request) => Promise<Response>
+  /**
+   * The same as a listener of Node's `http` server, for it and for the frameworks on top of it. It reads the body itself: mount
+   * it before whatever parses bodies. Settles when the response is sent, or the client has left.
+   */
+  readonly nodeHandler: (request: IncomingMessage, response: ServerResponse) => Promise<void>
   /** Stops its runs and ends every stream. The container goes on. */
   readonly close: () => Promise<void>
   /** `await using` closes it at the end of the block. */
@@ -228,5 +241,5 @@ export const serve = async (eddy: Served, options: ServeOptions = {}): Promise<S
 export const createHandler = async (eddy: Served, options: HandlerOptions = {}): Promise<WebHandler> => {
   const routes = routesOf(eddy, toSettings(options))
   const [handler, close] = await open(eddy, Effect.flatMap(routes, toWebHandler))
-  return { handler, close, [Symbol.asyncDispose]: close }
+  return { handler, nodeHandler: toNodeHandler(handler), close, [Symbol.asyncDispose]: close }
 }

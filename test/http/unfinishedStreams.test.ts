@@ -136,7 +136,7 @@ describe("the end of a stream", () => {
         response: { messages: [], uiMessages: [] }
       }
     }) as const
-  const failed = Exit.fail(new Error("secret"))
+  const failed = Exit.die(new Error("secret"))
   const told = { _tag: "Told" }
   type Step = (progress: RunProgress) => void
   const seen =

@@ -1,0 +1,91 @@
+/** A function from `Request` to `Response` as a listener of Node's own server. It loads nothing of Node: only types are its. */
+import type { IncomingMessage, ServerResponse } from "node:http"
+
+type Handler = (request: Request) => Promise<Response>
+
+/** Ends the body of a response when the signal fires, as if its reader had left: most servers fire it when the client does. */
+export const leftWith = (response: Response, signal: AbortSignal): Response =>
+  response.body === null
+    ? response
+    : new Response(
+        response.body.pipeThrough(new TransformStream<Uint8Array, Uint8Array>(), { signal }),
+        response
+      )
+
+const headersOf = ({ headersDistinct }: IncomingMessage): Headers => {
+  const headers = new Headers()
+  for (const [name, values] of Object.entries(headersDistinct)) {
+    for (const value of values ?? []) headers.append(name, value)
+  }
+  return headers
+}
+
+/** The bytes of a body, read as they are asked for. */
+const bodyOf = (request: IncomingMessage): ReadableStream<Uint8Array> => {
+  const bytes: AsyncIterator<Uint8Array> = request[Symbol.asyncIterator]()
+  return new ReadableStream<Uint8Array>(
+    {
+      pull: async controller => {
+        const { done, value } = await bytes.next()
+        if (done === true) controller.close()
+        else controller.enqueue(value)
+      }
+    },
+    { highWaterMark: 0 }
+  )
+}
+
+/** Frameworks that mount a listener under a path cut that off `url`, and keep the whole of it here. */
+const urlOf = (request: IncomingMessage & { readonly originalUrl?: string }): string =>
+  `http://${request.headers.host ?? "localhost"}${request.originalUrl ?? request.url ?? "/"}`
+
+const toRequest = (request: IncomingMessage, signal: AbortSignal): Request => {
+  const { method = "GET" } = request
+  const hasBody = method !== "GET" && method !== "HEAD"
+  const init = { method, headers: headersOf(request), signal }
+  // A body that is a stream must say so.
+  const streamed = { ...init, body: bodyOf(request), duplex: "half" }
+  return new Request(urlOf(request), hasBody ? streamed : init)
+}
+
+/** Done when the connection takes more, or is closed. */
+const room = (response: ServerResponse): Promise<void> =>
+  new Promise(resolve => {
+    const done = (): void => {
+      response.off("drain", done)
+      response.off("close", done)
+      resolve()
+    }
+    response.once("drain", done)
+    response.once("close", done)
+  })
+
+const send = async ({ body, headers, status }: Response, response: ServerResponse): Promise<void> => {
+  for (const [name, value] of headers) response.appendHeader(name, value)
+  response.writeHead(status)
+  if (body === null) return void response.end()
+  for (const reader = body.getReader(); ; ) {
+    const { done, value } = await reader.read()
+    if (done || response.closed) break
+    if (!response.write(value)) await room(response)
+  }
+  response.end()
+}
+
+/**
+ * Answers a request of Node. The client's leaving is the signal of the `Request`: a run without a reader is left to its policy.
+ * Settles when the response is sent, or the connection is closed.
+ */
+export const toNodeHandler =
+  (handler: Handler) =>
+  async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const left = new AbortController()
+    response.once("close", () => left.abort())
+    try {
+      await send(await handler(toRequest(request, left.signal)), response)
+    } catch (error) {
+      // Of a client that has left there is nobody to answer.
+      if (left.signal.aborted) return
+      response.destroy(error instanceof Error ? error : undefined)
+    }
+  }
