@@ -30,8 +30,8 @@ const isProviderExecuted = (part: Part): boolean =>
   part.type === "tool-result" || (part.type === "tool-call" && part.providerExecuted === true)
 
 /**
- * The parts of an answer as a provider takes them back. Changed reasoning unsigns all reasoning of its answer: it is read
- * whole or not at all. A change of any block takes the item ids of the whole answer, and with them the calls that the provider
+ * The parts of an answer as a provider takes them back. Changed reasoning unsigns all reasoning of an answer with calls: there
+ * it is read whole or not at all. A change of any block takes the item ids of the whole answer, and with them the calls that the provider
  * executed itself, which are nothing but ids there. Signatures of parts that stand for themselves stay (Gemini's).
  */
 export const unbound = (
@@ -40,9 +40,11 @@ export const unbound = (
   items: ReadonlySet<string>
 ): ReadonlyArray<Part> => {
   if (!changed.text && !changed.reasoning) return parts
+  const isUnsigned =
+    changed.reasoning && parts.some(part => part.type === "tool-call" && part.providerExecuted !== true)
   return parts.flatMap(part => {
     if (items.size > 0 && isProviderExecuted(part)) return []
-    const free = changed.reasoning && part.type === "reasoning" ? withoutOptions(part) : part
+    const free = isUnsigned && part.type === "reasoning" ? withoutOptions(part) : part
     return part.type === "reasoning" && free.type === "reasoning" && free.text === "" && free !== part
       ? []
       : [withoutProviders(free, items)]

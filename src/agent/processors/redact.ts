@@ -99,7 +99,7 @@ const deltaOf = ({ runId, type, payload: { id } }: End, text: string): Delta =>
  * reasoning, wherever the model cuts it, with no more held back than may be the beginning of something. Arguments of tool calls
  * stay as they are.
  *
- * Reasoning of which something was redacted goes into the next prompt without its signature, and so does the rest of the
+ * Reasoning of which something was redacted goes into the next prompt without its signature, and so does, beside calls, the rest of the
  * reasoning of its answer. Ids under which OpenAI keeps the items of an answer go with whatever is redacted in it.
  *
  * Throws `InvalidConfiguration` for data that is not known, and for patterns that are none.
