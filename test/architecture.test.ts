@@ -34,7 +34,7 @@ const isAllowed = (specifier: string): boolean =>
 const schemaModules = ["effect/Schema", "effect/Stream", "effect/Arbitrary", "effect/FastCheck"]
 
 /** Modules of ours that the Promise face loads at import, at most. */
-const mostOwnModules = 155
+const mostOwnModules = 159
 
 interface Module {
   readonly path: string
@@ -110,6 +110,21 @@ describe("architecture", () => {
     }
     for (const { path } of modules) visit(path, [])
     expect(cycles).toEqual([])
+  })
+
+  it("looks at failures, and writes to the log, in one safe way", () => {
+    const only: Readonly<Record<string, RegExp>> = {
+      "protocol/foreignValue.ts": /\bCause\.squash\b/,
+      "protocol/logging.ts": /\bEffect\.(log(Debug|Info|Warning|Error|Fatal)?|ignoreLogged)\b/
+    }
+    const wrong = Object.entries(only).flatMap(([home, pattern]) =>
+      modules
+        .filter(
+          ({ path, text }) => path !== home && path !== "protocol/logging.ts" && pattern.test(code(text))
+        )
+        .map(({ path }) => `${path}: ${pattern}`)
+    )
+    expect(wrong).toEqual([])
   })
 
   it("lets doors only re-export", () => {

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import { type Entry, partId, settled } from "../protocol/Conversation.js"
 import { answeredCalls } from "../protocol/conversationPairs.js"
+import { logWarning } from "../protocol/logging.js"
 import type { Message } from "../protocol/Message.js"
 import type { ThreadMessage } from "../storage/ThreadStore.js"
 import type { Run } from "./loop/run.js"
@@ -122,7 +123,7 @@ export const storeLast = <R>(run: Run<R>): Effect.Effect<void> => {
     Effect.interruptible,
     Effect.timeout(patience),
     Effect.catchAllCause(cause =>
-      Effect.logWarning(`What run ${run.runId} said last could not be stored in thread ${thread.id}.`, cause)
+      logWarning(`What run ${run.runId} said last could not be stored in thread ${thread.id}.`, cause)
     )
   )
 }

@@ -2,6 +2,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import { logWarning } from "../protocol/logging.js"
 import { attemptsAreLeft, isSettled, type Task, type TaskStatus, transition } from "../protocol/Task.js"
 import type { StoredTask } from "../storage/TaskStore.js"
 import { isPlatform } from "./alarm.js"
@@ -35,9 +36,7 @@ const every = (
   Effect.forever(
     Effect.zipRight(
       idle(milliseconds),
-      Effect.catchAllCause(effect, cause =>
-        Effect.logWarning(`${what} failed and is done again later.`, cause)
-      )
+      Effect.catchAllCause(effect, cause => logWarning(`${what} failed and is done again later.`, cause))
     )
   )
 
@@ -118,7 +117,7 @@ const ready = (core: Core, entry: Entry): Effect.Effect<void> =>
     if (core.orphans.has(entry)) return Effect.void
     core.orphans.add(entry)
     const { agentId, id, toolName } = entry.task
-    return Effect.logWarning(
+    return logWarning(
       `Task ${id} waits for agent "${agentId}" with its tool "${toolName}": nobody in this process can run it yet.`
     )
   })
@@ -137,7 +136,7 @@ export const recover = Effect.fnUntraced(function* (core: Core) {
     inherited,
     stored =>
       Effect.catchAllCause(takeOver(core, stored), cause =>
-        Effect.logWarning(`Task ${stored.task.id} could not be taken over.`, cause)
+        logWarning(`Task ${stored.task.id} could not be taken over.`, cause)
       ),
     { discard: true }
   )

@@ -12,6 +12,7 @@ import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Chunk } from "../protocol/Chunk.js"
+import { squash } from "../protocol/foreignValue.js"
 import { Detached, tooManyDetached } from "./detached.js"
 import { encode, mask, runFailed } from "./masking.js"
 import { notFound, Refusal } from "./refusal.js"
@@ -126,7 +127,7 @@ const conversationOf = ({ agentId, conversation, owner }: ServedRun): string | u
 const endOf = (exit: Exit.Exit<unknown, unknown>, isTelling: boolean): End => {
   if (!isTelling) return { _tag: "Told" }
   if (Exit.isSuccess(exit)) return { _tag: "Broken", message: "The run ended before it had finished." }
-  const message = Cause.isInterruptedOnly(exit.cause) ? shuttingDown : runFailed(Cause.squash(exit.cause))
+  const message = Cause.isInterruptedOnly(exit.cause) ? shuttingDown : runFailed(squash(exit.cause))
   return { _tag: "Broken", message }
 }
 
@@ -218,8 +219,8 @@ export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope
       if (!hasBegun && Exit.isFailure(exit)) {
         forget(run, false)
         detached.delete(run)
-        log.close({ _tag: "Broken", message: runFailed(Cause.squash(exit.cause)) })
-        yield* Deferred.fail(run.begun, Cause.squash(exit.cause))
+        log.close({ _tag: "Broken", message: runFailed(squash(exit.cause)) })
+        yield* Deferred.fail(run.begun, squash(exit.cause))
         return
       }
       detached.delete(run)

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Runtime from "effect/Runtime"
+import { logDebug, logWarning } from "../protocol/logging.js"
 import { messageOf } from "../protocol/safeJson.js"
 import { oneLine } from "../tool/schemaIssues.js"
 import { connectFailed, requestFailed, sentence, timedOut } from "./failures.js"
@@ -64,14 +65,14 @@ export const open = Effect.fnUntraced(function* <A>(
   const { ResultSchema } = yield* loadTypes
   const transport = yield* transportTo(settings.address, line => {
     said.add(line)
-    log(Effect.logDebug(sentence(`${settings.who} writes: ${line}`)))
+    log(logDebug(sentence(`${settings.who} writes: ${line}`)))
   })
   const link = new Link(transport)
   const client = new Client(settings.clientInfo, { capabilities: {} })
-  client.onerror = error => log(Effect.logDebug(sentence(`${settings.who}: ${oneLine(messageOf(error))}`)))
+  client.onerror = error => log(logDebug(sentence(`${settings.who}: ${oneLine(messageOf(error))}`)))
   client.onclose = () => {
     if (link.isLeft) return
-    log(Effect.logWarning(sentence(`${settings.who} closed the connection.`), ...[said.read() || []].flat()))
+    log(logWarning(sentence(`${settings.who} closed the connection.`), ...[said.read() || []].flat()))
   }
   const close = yield* Effect.sync(() => link.leave()).pipe(
     Effect.zipRight(sayGoodbye(transport)),

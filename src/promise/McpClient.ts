@@ -3,13 +3,13 @@
  *
  * @since 0.1.0
  */
-import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type { McpOptions, McpServer } from "../mcp/McpServer.js"
 import * as serverTools from "../mcp/serverTools.js"
 import type { RemoteTool } from "../mcp/toolList.js"
+import { squash } from "../protocol/foreignValue.js"
 import { refuseUnknown } from "../protocol/options.js"
 import type { PromiseTool } from "./createTool.js"
 import { consoleLayer, type EddyLogger, loggerLayer } from "./logging.js"
@@ -88,7 +88,7 @@ export class McpClient {
       )
       if (Exit.isSuccess(exit)) return exit.value
       signal?.throwIfAborted()
-      throw Cause.squash(exit.cause)
+      throw squash(exit.cause)
     }
     const scope = Effect.runSync(Scope.make())
     const close = () => run(Scope.close(scope, Exit.void))

@@ -3,6 +3,7 @@ import * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
 import * as FiberId from "effect/FiberId"
 import * as Runtime from "effect/Runtime"
+import { squash } from "../protocol/foreignValue.js"
 import type { Message } from "../protocol/Message.js"
 import type { DataPart, RequestContext, ToolContext } from "../tool/ToolContext.js"
 
@@ -71,7 +72,7 @@ const suspender =
     new Promise((resolve, reject) => {
       const fiber = Runtime.runFork(runtime)(context.suspend(data))
       fiber.addObserver(exit => {
-        if (Exit.isFailure(exit) && !Cause.isInterruptedOnly(exit.cause)) reject(Cause.squash(exit.cause))
+        if (Exit.isFailure(exit) && !Cause.isInterruptedOnly(exit.cause)) reject(squash(exit.cause))
         else resolve()
       })
       const stop = () => fiber.unsafeInterruptAsFork(FiberId.none)

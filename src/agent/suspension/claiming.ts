@@ -1,6 +1,7 @@
 /** Who carries out a decision has claimed its call, and says again and again that this takes longer. */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import { logWarning } from "../../protocol/logging.js"
 import { change, notPending, type Store } from "./savedRuns.js"
 import { claim, isSettled, release, renew, type Snapshot } from "./snapshot.js"
 
@@ -45,7 +46,7 @@ export const renewing = (
   Effect.sleep(leaseMs / 3).pipe(
     Effect.zipRight(renewed(store, runId, toolCallId, owner)),
     Effect.catchAllCause(cause =>
-      Effect.logWarning(`The claim on call ${toolCallId} of run ${runId} could not be renewed.`, cause)
+      logWarning(`The claim on call ${toolCallId} of run ${runId} could not be renewed.`, cause)
     ),
     Effect.forever
   )

@@ -3,6 +3,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { InvalidConfiguration, type InvalidResumeData } from "../../protocol/Errors.js"
 import { IdGenerator } from "../../protocol/Id.js"
+import { ignoreLogged, logWarning } from "../../protocol/logging.js"
 import type * as Tool from "../../tool/Tool.js"
 import { given } from "../checkOptions.js"
 import type { Agent, RunRequirements } from "../definition.js"
@@ -44,7 +45,7 @@ const toolOf = Effect.fnUntraced(function* <R>(run: Run<R>, { call }: Found) {
   if (prepareStep === undefined || (call.isOfStep !== true && known !== undefined)) return known
   const plan = yield* Effect.catchAllCause(changedPlan(run, prepareStep), cause =>
     Effect.as(
-      Effect.logWarning(`\`prepareStep\` failed when call ${call.toolCallId} was resumed.`, cause),
+      logWarning(`\`prepareStep\` failed when call ${call.toolCallId} was resumed.`, cause),
       undefined
     )
   )
@@ -126,7 +127,7 @@ export const prepareLeg = Effect.fnUntraced(function* <
     keepIds(run)
     const prompt = [...run.instructions, ...run.input.slice(0, -1)]
     run.suspension.leg = { snapshot: claimed, prompt, call, decided: read, tool, owner }
-    run.suspension.leave = () => Effect.ignoreLogged(releaseCall(store, runId, call.toolCallId, owner))
+    run.suspension.leave = () => ignoreLogged(releaseCall(store, runId, call.toolCallId, owner))
     const leg: PreparedLeg<Needs, Tools, Memory> = { run, options: again }
     return leg
   })
