@@ -112,6 +112,21 @@ describe("architecture", () => {
     expect(cycles).toEqual([])
   })
 
+  it("looks at failures, and writes to the log, in one safe way", () => {
+    const only: Readonly<Record<string, RegExp>> = {
+      "protocol/foreignValue.ts": /\bCause\.squash\b/,
+      "protocol/logging.ts": /\bEffect\.(log(Debug|Info|Warning|Error|Fatal)?|ignoreLogged)\b/
+    }
+    const wrong = Object.entries(only).flatMap(([home, pattern]) =>
+      modules
+        .filter(
+          ({ path, text }) => path !== home && path !== "protocol/logging.ts" && pattern.test(code(text))
+        )
+        .map(({ path }) => `${path}: ${pattern}`)
+    )
+    expect(wrong).toEqual([])
+  })
+
   it("lets doors only re-export", () => {
     const wrong = doors.filter(({ text }) => {
       return (

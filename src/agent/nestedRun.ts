@@ -14,6 +14,7 @@ import {
 } from "../protocol/Errors.js"
 import { Caller, type CallerInfo } from "./caller.js"
 import type { Agent } from "./definition.js"
+import { raised } from "./loop/defect.js"
 import { drive } from "./loop/driving.js"
 import type { RunEnd } from "./loop/ending.js"
 import { type Run, RunControl } from "./loop/run.js"
@@ -61,7 +62,7 @@ const outcome = <R>(
     case "Success":
       return Effect.succeed({ text: run.suspension.earlier.text + run.fold.snapshot().text })
     case "Failure":
-      return Effect.fail(end.error)
+      return raised(end.error)
     case "Aborted":
       return Effect.fail(new RunAborted({ message: end.error.message }))
     case "Tripwire":

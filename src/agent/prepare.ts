@@ -3,6 +3,7 @@ import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as FiberRef from "effect/FiberRef"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 import * as RuntimeFlags from "effect/RuntimeFlags"
@@ -12,6 +13,7 @@ import * as RunFold from "../output/RunFold.js"
 import type { Chunk } from "../protocol/Chunk.js"
 import { type Entry, type Input, readInput, settled } from "../protocol/Conversation.js"
 import { AgentDepthExceeded, InvalidConfiguration, type RunAborted } from "../protocol/Errors.js"
+import { callUser, squash } from "../protocol/foreignValue.js"
 import { IdGenerator } from "../protocol/Id.js"
 import { checkOptions } from "../protocol/options.js"
 import { messageOf } from "../protocol/safeJson.js"
@@ -84,14 +86,11 @@ const resolve = <A>(
   // A part that is a function is no part yet: what an agent is made of are texts, lists and objects.
   if (typeof dynamic !== "function") return Effect.succeed(dynamic)
   const make = dynamic as (state: DynamicState) => A | Effect.Effect<A, unknown>
-  const made = Effect.suspend(() => {
-    const value = make({ requestContext })
-    return Effect.isEffect(value) ? (value as Effect.Effect<A, unknown>) : Effect.succeed(value)
-  })
+  const made = callUser(() => make({ requestContext }))
   const broken = (cause: Cause.Cause<unknown>): InvalidConfiguration =>
     new InvalidConfiguration({
       field,
-      message: `The function \`${field}\` of the agent must give what the agent is to have, and failed: ${messageOf(Cause.squash(cause))}`
+      message: `The function \`${field}\` of the agent must give what the agent is to have, and failed: ${messageOf(squash(cause))}`
     })
   const named = Effect.catchAllCause(made, cause =>
     Cause.isInterruptedOnly(cause) ? Effect.interrupt : Effect.fail(broken(cause))
@@ -290,7 +289,14 @@ const ready = Effect.fnUntraced(function* <
     structuring,
     emit: structuring?.emit ?? tell,
     // Whoever makes a run ready may not be interrupted meanwhile; what the run starts may.
-    runFork: effect => Runtime.runFork(Runtime.enableRuntimeFlag(runtime, RuntimeFlags.Interruption))(effect),
+    // A logger that throws must not hold a fiber at its end: what fails is part of the run.
+    runFork: Runtime.runFork(
+      Runtime.setFiberRef(
+        Runtime.enableRuntimeFlag(runtime, RuntimeFlags.Interruption),
+        FiberRef.unhandledErrorLogLevel,
+        Option.none()
+      )
+    ),
     running: new Set(),
     stopStepTimer: nothing,
     isOver: false,

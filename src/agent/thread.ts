@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import { type Entry, partId, settled } from "../protocol/Conversation.js"
 import { answeredCalls } from "../protocol/conversationPairs.js"
 import type { ThreadBusy } from "../protocol/Errors.js"
+import { logWarning } from "../protocol/logging.js"
 import type { Message } from "../protocol/Message.js"
 import type { ThreadMessage, ThreadStore, ThreadTurn, TurnRequest } from "../storage/ThreadStore.js"
 import type { Run } from "./loop/run.js"
@@ -158,7 +159,7 @@ export const storeLast = <R>(run: Run<R>): Effect.Effect<void> => {
     Effect.interruptible,
     Effect.timeout(patience),
     Effect.catchAllCause(cause =>
-      Effect.logWarning(`What run ${run.runId} said last could not be stored in thread ${thread.id}.`, cause)
+      logWarning(`What run ${run.runId} said last could not be stored in thread ${thread.id}.`, cause)
     )
   )
 }

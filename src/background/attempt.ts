@@ -5,6 +5,7 @@ import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
+import { squash } from "../protocol/foreignValue.js"
 import type { JsonValue } from "../protocol/safeJson.js"
 import { toJson } from "../protocol/safeJson.js"
 import type { SetAlarm } from "./alarm.js"
@@ -140,5 +141,5 @@ const endOf = (exit: Exit.Exit<Executed, unknown>): AttemptEnd => {
   if (Exit.isSuccess(exit)) return { _tag: "Done", executed: exit.value }
   return Cause.isInterruptedOnly(exit.cause)
     ? { _tag: "Failed", error: new Error("The tool interrupted itself.") }
-    : { _tag: "Failed", error: Cause.squash(exit.cause) }
+    : { _tag: "Failed", error: squash(exit.cause) }
 }

@@ -7,6 +7,8 @@ import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import { StorageError, TaskExecutorNotFound } from "../protocol/Errors.js"
+import { squash } from "../protocol/foreignValue.js"
+import { logWarning } from "../protocol/logging.js"
 import { messageOf } from "../protocol/safeJson.js"
 import type { Task } from "../protocol/Task.js"
 import type { StoredTask, TaskStore } from "../storage/TaskStore.js"
@@ -105,7 +107,7 @@ export const bounded = <A, E>(
 /** A driver that dies has failed: whoever asks is told, and goes on. */
 const said = <A, E>(operation: string, exit: Exit.Exit<A, E>): Exit.Exit<A, E | StorageError> => {
   if (Exit.isSuccess(exit) || Cause.isFailure(exit.cause) || Cause.isInterrupted(exit.cause)) return exit
-  const cause = Cause.squash(exit.cause)
+  const cause = squash(exit.cause)
   return Exit.fail(new StorageError({ operation, message: `${operation} died: ${messageOf(cause)}`, cause }))
 }
 
@@ -162,7 +164,7 @@ export const persisted = (
     Effect.matchEffect(isUnsure ? agreedOrDone(core, id, change, isDone) : update(core, change), {
       onSuccess: Effect.succeed,
       onFailure: error =>
-        Effect.logWarning(`${error.message} It is asked again in ${pause} ms.`, error).pipe(
+        logWarning(`${error.message} It is asked again in ${pause} ms.`, error).pipe(
           Effect.zipRight(Effect.sleep(pause)),
           Effect.zipRight(Effect.suspend(() => ask(Math.min(pause * 2, longestPause), true)))
         )

@@ -2,6 +2,8 @@
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
+import * as FiberRef from "effect/FiberRef"
+import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 
 /** Starts a fiber at once, on this stack, that its owner waits for. */
@@ -28,7 +30,8 @@ export class Fibers {
 
   static readonly make: Effect.Effect<Fibers> = Effect.map(
     Effect.runtime<never>(),
-    runtime => new Fibers(runtime)
+    // A logger that throws must not hold a fiber at its end: what fails is told to its owner.
+    runtime => new Fibers(Runtime.setFiberRef(runtime, FiberRef.unhandledErrorLogLevel, Option.none()))
   )
 
   /** Nothing is started any more. */

@@ -5,6 +5,7 @@ import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
 import type { Of } from "../protocol/Chunk.js"
 import { TaskReaderTooSlow } from "../protocol/Errors.js"
+import { logError } from "../protocol/logging.js"
 import type { Task } from "../protocol/Task.js"
 import type { Fork } from "./fibers.js"
 
@@ -179,7 +180,7 @@ export class Hub {
       listener(happening)
     } catch (error) {
       // A task does not fail because of who listens.
-      this.fork(Effect.logError("A listener to background tasks failed.", error))
+      this.fork(logError("A listener to background tasks failed.", error))
     }
   }
 

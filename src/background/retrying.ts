@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Schedule from "effect/Schedule"
+import { logWarning } from "../protocol/logging.js"
 import { attemptsAreLeft, type Task } from "../protocol/Task.js"
 import type { RetryPolicy } from "./settings.js"
 
@@ -16,8 +17,7 @@ const delayAfter = (policy: Extract<RetryPolicy, { readonly _tag: "Backoff" }>, 
 const isRetryable = (judge: (error: unknown) => boolean, error: unknown): Effect.Effect<boolean> =>
   Effect.catchAllCause(
     Effect.sync(() => judge(error)),
-    cause =>
-      Effect.as(Effect.logWarning("`retryableErrors` failed: the task is not tried again.", cause), false)
+    cause => Effect.as(logWarning("`retryableErrors` failed: the task is not tried again.", cause), false)
   )
 
 /** How one task is paced. Made when it fails first. */

@@ -1,9 +1,12 @@
 /** A task on its way: from the queue into a slot, through its attempts, aside when it suspends, and to its end. */
+import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import { InvalidResumeData, RunNotFound, ToolCallNotPending } from "../protocol/Errors.js"
+import { squash } from "../protocol/foreignValue.js"
+import { logWarning } from "../protocol/logging.js"
 import { messageOf, toJson } from "../protocol/safeJson.js"
 import { attemptsAreLeft } from "../protocol/Task.js"
 import { failureOutput } from "../tool/ToolOutcome.js"
@@ -38,7 +41,17 @@ const nothing: Effect.Effect<Effect.Effect<void>> = Effect.succeed(Effect.void)
 
 const workOf = (core: Core, entry: Entry): Work => {
   const ticket = entry.nextTicket()
-  return Effect.suspend(() => {
+  const failed = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
+    Cause.isInterruptedOnly(cause) ? Effect.interrupt : fail(core, entry, messageOf(squash(cause)))
+  // What throws in the life of a task, in its slot or after it, is its failure.
+  return Effect.matchCauseEffect(claimed(core, entry, ticket), {
+    onFailure: cause => Effect.succeed(failed(cause)),
+    onSuccess: after => Effect.succeed(after && Effect.catchAllCause(after, failed))
+  })
+}
+
+const claimed = (core: Core, entry: Entry, ticket: number): Work =>
+  Effect.suspend(() => {
     // It was queued again since, or is not to be begun any more.
     if (entry.ticket !== ticket || entry.isSettled || entry.isForeign || core.isClosing) return nothing
     if (entry.task.status === "suspended") return nothing
@@ -49,7 +62,7 @@ const workOf = (core: Core, entry: Entry): Work => {
         entry.isWaiting = true
         entry.isUnsure = true
         return Effect.as(
-          Effect.logWarning(`Task ${entry.task.id} did not begin: ${error.message}`, error),
+          logWarning(`Task ${entry.task.id} did not begin: ${error.message}`, error),
           undefined
         )
       },
@@ -62,7 +75,6 @@ const workOf = (core: Core, entry: Entry): Work => {
       }
     })
   })
-}
 
 /** Makes a pending task a running one, or begins the next attempt of one that runs. Whether the store agreed. */
 const claim = Effect.fnUntraced(function* (core: Core, entry: Entry) {

@@ -1,7 +1,10 @@
 /** How a task comes to its end: stored, then told to its thread, to whoever listens, and to whoever asked to be called. */
+
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import type { StorageError, ThreadNotFound } from "../protocol/Errors.js"
+import { callUser } from "../protocol/foreignValue.js"
+import { logWarning } from "../protocol/logging.js"
 import type { ToolResultOutput, ToolResultPart } from "../protocol/Message.js"
 import { messageOf } from "../protocol/safeJson.js"
 import { allowed, type Task, type TaskEvent, transition } from "../protocol/Task.js"
@@ -27,13 +30,10 @@ const isPromise = (answer: unknown): answer is PromiseLike<unknown> =>
   Predicate.hasProperty(answer, "then") && typeof answer.then === "function"
 
 const call = (callback: TaskCallback, task: Task): Effect.Effect<void> =>
-  Effect.suspend(() => {
-    const answer = callback(task)
-    // What a callback needs or fails with is nobody's business: see `TaskCallback`.
-    if (Effect.isEffect(answer)) return answer as Effect.Effect<unknown, unknown>
-    return isPromise(answer) ? Effect.tryPromise(() => answer) : Effect.void
-  }).pipe(
-    Effect.catchAllCause(cause => Effect.logWarning(`A callback of task ${task.id} failed.`, cause)),
+  // What a callback needs or fails with is nobody's business: see `TaskCallback`.
+  callUser<unknown, unknown>(() => callback(task)).pipe(
+    Effect.flatMap(answer => (isPromise(answer) ? Effect.tryPromise(() => answer) : Effect.void)),
+    Effect.catchAllCause(cause => logWarning(`A callback of task ${task.id} failed.`, cause)),
     Effect.asVoid
   )
 
@@ -91,13 +91,13 @@ const tellThread = Effect.fnUntraced(function* (core: Core, entry: Entry) {
   // The run stores it with the step that made the call, and comes back here.
   if (acknowledged === "open") return false
   if (acknowledged === "stored") {
-    yield* Effect.logWarning(
+    yield* logWarning(
       `The call of task ${task.id} is in its thread no longer: its outcome is not told there.`
     )
     return true
   }
   yield* Effect.catchTag(appendBoth(core, entry), "ThreadNotFound", error =>
-    Effect.logWarning(`The outcome of task ${task.id} is in no thread: ${error.message}`)
+    logWarning(`The outcome of task ${task.id} is in no thread: ${error.message}`)
   )
   return true
 })
@@ -131,10 +131,7 @@ export const deliver = (core: Core, entry: Entry): Effect.Effect<void> =>
     )
   }).pipe(
     Effect.catchAll(error =>
-      Effect.logWarning(
-        `The outcome of task ${entry.task.id} is not in its thread yet: ${error.message}`,
-        error
-      )
+      logWarning(`The outcome of task ${entry.task.id} is not in its thread yet: ${error.message}`, error)
     )
   )
 

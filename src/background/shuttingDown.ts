@@ -1,5 +1,6 @@
 /** The end of a manager: running tasks get their time, and what is left goes to the next process. */
 import * as Effect from "effect/Effect"
+import { logWarning } from "../protocol/logging.js"
 import { attemptsAreLeft, transition } from "../protocol/Task.js"
 import { bounded, type Core, now, update } from "./core.js"
 import type { Entry } from "./entry.js"
@@ -42,7 +43,7 @@ const giveAllBack = (core: Core, entries: ReadonlyArray<Entry>): Effect.Effect<v
     entries,
     entry =>
       Effect.catchAll(giveBack(core, entry), error =>
-        Effect.logWarning(`Task ${entry.task.id} was left as it is: ${error.message}`, error)
+        logWarning(`Task ${entry.task.id} was left as it is: ${error.message}`, error)
       ),
     { concurrency: "unbounded", discard: true }
   )
@@ -76,6 +77,6 @@ export const shutDown = (core: Core): Effect.Effect<void> =>
     }
     yield* core.stopUpkeep
     yield* Effect.catchAll(bounded(core, "TaskStore.dropLease", core.store.dropLease(core.owner)), error =>
-      Effect.logWarning(error.message, error)
+      logWarning(error.message, error)
     )
   })

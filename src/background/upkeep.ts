@@ -2,6 +2,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import { logWarning } from "../protocol/logging.js"
 import { attemptsAreLeft, isSettled, type Task, type TaskStatus, transition } from "../protocol/Task.js"
 import type { StoredTask, TaskPlace } from "../storage/TaskStore.js"
 import { isPlatform } from "./alarm.js"
@@ -28,7 +29,7 @@ const idle = (milliseconds: number): Effect.Effect<void> =>
 
 /** What fails is logged, and done again after the next pause. */
 const logged = (what: string, effect: Effect.Effect<unknown, { readonly message: string }>) =>
-  Effect.catchAllCause(effect, cause => Effect.logWarning(`${what} failed and is done again later.`, cause))
+  Effect.catchAllCause(effect, cause => logWarning(`${what} failed and is done again later.`, cause))
 
 const every = (milliseconds: number, effect: Effect.Effect<unknown>): Effect.Effect<never> =>
   Effect.forever(Effect.zipRight(idle(milliseconds), effect))
@@ -101,7 +102,7 @@ const ready = (core: Core, entry: Entry): Effect.Effect<void> =>
     if (core.orphans.has(entry)) return Effect.void
     core.orphans.add(entry)
     const { agentId, id, toolName } = entry.task
-    return Effect.logWarning(
+    return logWarning(
       `Task ${id} waits for agent "${agentId}" with its tool "${toolName}": nobody in this process can run it yet.`
     )
   })
@@ -118,7 +119,7 @@ const takeUp = (core: Core, tasks: ReadonlyArray<StoredTask>): void => {
     entries,
     entry =>
       Effect.catchAllCause(proceed(core, entry), cause =>
-        Effect.logWarning(`Task ${entry.task.id} could not be taken over.`, cause)
+        logWarning(`Task ${entry.task.id} could not be taken over.`, cause)
       ),
     { discard: true }
   )

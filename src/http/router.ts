@@ -5,6 +5,8 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import { squash } from "../protocol/foreignValue.js"
+import { logError } from "../protocol/logging.js"
 import * as Agents from "./agentRoutes.js"
 import * as AgUi from "./agUiRoutes.js"
 import type { Asked, Handler, Server } from "./asked.js"
@@ -104,14 +106,14 @@ const failed = (settings: ServerSettings, refusedAs: Refused, cause: Cause.Cause
   const isDefect = Cause.failureOption(cause)._tag === "None"
   const refusal = isDefect
     ? new Refusal({ status: 500, message: "The server could not do this." })
-    : fromError(Cause.squash(cause), settings.expose.errors === true)
+    : fromError(squash(cause), settings.expose.errors === true)
   const said = refusedAs(refusal)
   // Of a body that was not read to its end the rest would be taken for the next request.
   const response = Effect.succeed(
     refusal.status === 413 ? HttpServerResponse.setHeader(said, "connection", "close") : said
   )
   return refusal.status === 500 || isDefect
-    ? Effect.zipRight(Effect.logError("A request could not be answered.", cause), response)
+    ? Effect.zipRight(logError("A request could not be answered.", cause), response)
     : response
 }
 

@@ -1,7 +1,9 @@
 /** Ids of runs that clients choose: each is one run's, in whatever process, and its owner is stored before the run starts. */
+
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import { ignoreLogged } from "../protocol/logging.js"
 import type { Asked } from "./asked.js"
 import type { Host } from "./Host.js"
 import { Refusal } from "./refusal.js"
@@ -30,7 +32,7 @@ export const reserve = Effect.fnUntraced(function* ({ host, resource, runs }: As
 
 /** Gives an id back that no run has taken after all. */
 export const release = ({ host }: Asked, runId: string): Effect.Effect<void> =>
-  Effect.ignoreLogged(host.runIds?.release(runId) ?? Effect.void)
+  ignoreLogged(host.runIds?.release(runId) ?? Effect.void)
 
 /** Whether the run is the sender's: what is stored decides, before what this process knows. */
 export const ownsRun = Effect.fnUntraced(function* ({ host, resource, runs }: Asked, runId: string) {

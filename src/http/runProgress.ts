@@ -1,7 +1,9 @@
 /** How far a run that is served has come, as its chunks say, and what the end of its stream means. Plain code. */
+
 import * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
 import type { Chunk } from "../protocol/Chunk.js"
+import { squash } from "../protocol/foreignValue.js"
 import { runFailed } from "./masking.js"
 import type { End } from "./replayLog.js"
 
@@ -44,7 +46,7 @@ export class RunProgress {
   /** What the end of the stream is to readers: one that comes before the end of the work is never like one that comes after it. */
   endOf(exit: Exit.Exit<unknown, unknown>, shuttingDown: string): End {
     if (Exit.isFailure(exit) && !(this.isEarlyEndSent && !this.isInTurn)) {
-      const message = Cause.isInterruptedOnly(exit.cause) ? shuttingDown : runFailed(Cause.squash(exit.cause))
+      const message = Cause.isInterruptedOnly(exit.cause) ? shuttingDown : runFailed(squash(exit.cause))
       return { _tag: "Broken", message }
     }
     if (this.isInTurn) return { _tag: "Broken", message: "The run ended before it had finished." }

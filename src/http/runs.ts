@@ -2,7 +2,6 @@
  * The runs of a server: each is produced by a fiber of the server into its log, and read by responses. The fiber belongs to the
  * server, not to the request that began it.
  */
-import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -12,6 +11,7 @@ import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Chunk } from "../protocol/Chunk.js"
+import { squash } from "../protocol/foreignValue.js"
 import { Detached, tooManyDetached } from "./detached.js"
 import { encode, mask, runFailed } from "./masking.js"
 import { notFound, Refusal } from "./refusal.js"
@@ -211,8 +211,8 @@ export const make = (settings: ServerSettings): Effect.Effect<Runs, never, Scope
       if (!hasBegun && Exit.isFailure(exit)) {
         forget(run, false)
         detached.delete(run)
-        log.close({ _tag: "Broken", message: runFailed(Cause.squash(exit.cause)) })
-        yield* Deferred.fail(run.begun, Cause.squash(exit.cause))
+        log.close({ _tag: "Broken", message: runFailed(squash(exit.cause)) })
+        yield* Deferred.fail(run.begun, squash(exit.cause))
         return
       }
       detached.delete(run)

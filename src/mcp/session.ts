@@ -1,6 +1,8 @@
 /** One session with a server: the transport, the first handshake, and requests; closed with its scope. */
+
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
+import { logDebug, logWarning } from "../protocol/logging.js"
 import { messageOf } from "../protocol/safeJson.js"
 import { oneLine } from "../tool/schemaIssues.js"
 import { connectFailed, sentence, timedOut } from "./failures.js"
@@ -62,16 +64,14 @@ export const open = Effect.fnUntraced(function* (
   const { ResultSchema } = yield* loadTypes
   const transport = yield* transportTo(settings.address, line => {
     written.add(line)
-    log(Effect.logDebug(sentence(`${settings.who} writes: ${line}`)))
+    log(logDebug(sentence(`${settings.who} writes: ${line}`)))
   })
   const link = new Link(transport)
   const client = new Client(settings.clientInfo, { capabilities: {} })
-  client.onerror = error => log(Effect.logDebug(sentence(`${settings.who}: ${oneLine(messageOf(error))}`)))
+  client.onerror = error => log(logDebug(sentence(`${settings.who}: ${oneLine(messageOf(error))}`)))
   client.onclose = () => {
     if (link.isLeft) return
-    log(
-      Effect.logWarning(sentence(`${settings.who} closed the connection.`), ...[written.read() || []].flat())
-    )
+    log(logWarning(sentence(`${settings.who} closed the connection.`), ...[written.read() || []].flat()))
   }
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => link.leave()).pipe(

@@ -1,5 +1,6 @@
 /** The tools of a server: every page of its list, each tool under the name that the model calls it with. */
 import * as Effect from "effect/Effect"
+import { logWarning } from "../protocol/logging.js"
 import type * as Tool from "../tool/Tool.js"
 import type { Connection } from "./connection.js"
 import { sentence } from "./failures.js"
@@ -35,7 +36,7 @@ const pages = Effect.fnUntraced(function* ({ request, settings }: Connection) {
 const declarations = Effect.fnUntraced(function* (connection: Connection) {
   const byName = new Map<string, Declaration>()
   const leaveOut = (what: string) =>
-    Effect.logWarning(`Left out of the tools of ${connection.settings.who}: ${what}.`)
+    logWarning(`Left out of the tools of ${connection.settings.who}: ${what}.`)
   for (const tool of yield* pages(connection)) {
     const declaration = declarationOf(tool)
     if (declaration === undefined) yield* leaveOut("one without a name")

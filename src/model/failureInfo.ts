@@ -1,11 +1,11 @@
 /** What may be told of a failure that came from a provider. */
 import * as Predicate from "effect/Predicate"
+import { property } from "../protocol/foreignValue.js"
 import { wellFormed } from "../protocol/safeJson.js"
+import { type FailureKind, kindOf } from "./failureKind.js"
 
-export interface FailureInfo {
+export interface FailureInfo extends FailureKind {
   readonly message: string
-  readonly statusCode?: number
-  readonly isRetryable?: boolean
   /** Milliseconds. */
   readonly retryAfter?: number
 }
@@ -40,19 +40,19 @@ const quotingErrors: Readonly<Record<string, string>> = {
  * hold headers or a body, and stacks that some transports append to a message are cut off.
  */
 export const describe = (failure: unknown): FailureInfo => {
-  const fields: { readonly [key: string | symbol]: unknown } = Predicate.isRecord(failure) ? failure : {}
-  const { name, message, statusCode, isRetryable, responseHeaders } = fields
-  const wait = retryAfter(responseHeaders)
-  const status = typeof statusCode === "number" ? { statusCode } : {}
+  const [name, message] = ["name", "message"].map(key => property(failure, key))
+  const wait = retryAfter(property(failure, "responseHeaders"))
+  const kind = kindOf(failure)
   const quoted = typeof name === "string" ? quotingErrors[name] : undefined
   const said = quoted ?? (typeof failure === "string" ? failure : typeof message === "string" ? message : "")
   const [sentence = ""] = said.split(/\n\s+at /, 1)
   const fallback =
-    "statusCode" in status ? `The model call failed with status ${statusCode}.` : "The model call failed."
+    kind.statusCode === undefined
+      ? "The model call failed."
+      : `The model call failed with status ${kind.statusCode}.`
   return {
     message: sentence.trim() === "" ? fallback : wellFormed(sentence),
-    ...status,
-    ...(typeof isRetryable === "boolean" ? { isRetryable } : {}),
+    ...kind,
     ...(wait === undefined ? {} : { retryAfter: wait })
   }
 }

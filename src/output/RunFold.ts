@@ -10,6 +10,7 @@
 import type { Chunk, Of, RequestInfo, ToolCall, ToolResult, Warning } from "../protocol/Chunk.js"
 import { RunAborted, RunBlocked, RunSuspended } from "../protocol/Errors.js"
 import type { FinishReason } from "../protocol/FinishReason.js"
+import { isError } from "../protocol/foreignValue.js"
 import { messageOf, type ProviderMetadata } from "../protocol/safeJson.js"
 import * as Usage from "../protocol/tokens.js"
 import type { FullOutput, Response, RunStatus, Step, Tripwire } from "./FullOutput.js"
@@ -98,8 +99,7 @@ export const isRejected = ({ stepResult }: Of<"step-finish">["payload"]): boolea
   stepResult.reason === "tripwire"
 
 /** An `Error` for whatever stood in an `error` chunk. @since 0.1.0 @category conversions */
-export const toError = (cause: unknown): Error =>
-  cause instanceof Error ? cause : new Error(messageOf(cause))
+export const toError = (cause: unknown): Error => (isError(cause) ? cause : new Error(messageOf(cause)))
 
 /** A fold in progress. @since 0.1.0 @category models */
 export class RunFold {

@@ -10,6 +10,7 @@ import * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
 import type { Chunk } from "../protocol/Chunk.js"
 import { InvalidConfiguration, RunAborted } from "../protocol/Errors.js"
+import { squash } from "../protocol/foreignValue.js"
 import type { FullOutput } from "./FullOutput.js"
 import * as RunFold from "./RunFold.js"
 import * as RunLog from "./RunLog.js"
@@ -132,7 +133,7 @@ export class RunRecord {
       status: isAborted ? "aborted" : "failed",
       finishReason: isAborted ? "aborted" : "error",
       ...(this.log.isKept ? {} : { isTruncated: true }),
-      error: isAborted ? interrupted() : RunFold.toError(Cause.squash(exit.cause))
+      error: isAborted ? interrupted() : RunFold.toError(squash(exit.cause))
     }
   }
 

@@ -13,6 +13,7 @@ import type { Executor } from "../background/Executor.js"
 import type { TaskFilter } from "../background/hub.js"
 import { type ManagerService, TaskManager } from "../background/TaskManager.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
+import { squash } from "../protocol/foreignValue.js"
 import { lazily } from "../protocol/lazily.js"
 import {
   abortSignal,
@@ -199,7 +200,7 @@ export class BackgroundTaskManager {
         if (Exit.isSuccess(exit)) resolve(exit.value)
         // Whoever waits is interrupted when that ends which is waited for.
         else if (Cause.isInterruptedOnly(exit.cause)) reject(this.#host.refusal() ?? ended)
-        else reject(Cause.squash(exit.cause))
+        else reject(squash(exit.cause))
       })
     })
   }

@@ -10,6 +10,8 @@ import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
 import type { Settings } from "../background/settings.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
+import { squash } from "../protocol/foreignValue.js"
+import { logError } from "../protocol/logging.js"
 import { at, checkOptions, type Kind, type Known, object, read } from "../protocol/options.js"
 import { messageOf } from "../protocol/safeJson.js"
 import { Agent } from "./Agent.js"
@@ -63,8 +65,8 @@ const startTasks = (
   )
   runtime.runFork(Effect.void).addObserver(exit => {
     if (Exit.isSuccess(exit) || Cause.isInterruptedOnly(exit.cause)) return
-    const message = `The container cannot be used: ${messageOf(Cause.squash(exit.cause))}`
-    Effect.runFork(Effect.provide(Effect.logError(message, exit.cause), logging))
+    const message = `The container cannot be used: ${messageOf(squash(exit.cause))}`
+    Effect.runFork(Effect.provide(logError(message, exit.cause), logging))
   })
   return runtime
 }
@@ -155,7 +157,7 @@ export class Eddy<
       if (this.#ended !== undefined) throw Runs.shutDown
       const exit = await runtime.runPromiseExit(effect)
       if (Exit.isSuccess(exit)) return exit.value
-      throw Cause.squash(exit.cause)
+      throw squash(exit.cause)
     }
     this.threads = new Threads(this.#run)
     this.backgroundTaskManager =

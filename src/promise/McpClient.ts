@@ -3,7 +3,6 @@
  *
  * @since 0.1.0
  */
-import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
@@ -11,6 +10,7 @@ import type { McpOptions, McpServer } from "../mcp/McpServer.js"
 import * as serverTools from "../mcp/serverTools.js"
 import { mcpKinds } from "../mcp/settings.js"
 import type { RemoteTool } from "../mcp/toolList.js"
+import { squash } from "../protocol/foreignValue.js"
 import { abortSignal, checkOptions, type Kind } from "../protocol/options.js"
 import type { PromiseTool } from "./createTool.js"
 import { consoleLayer, type EddyLogger, loggerKind, loggerLayer } from "./logging.js"
@@ -86,7 +86,7 @@ export class McpClient {
       )
       if (Exit.isSuccess(exit)) return exit.value
       until?.throwIfAborted()
-      throw Cause.squash(exit.cause)
+      throw squash(exit.cause)
     }
     const scope = Effect.runSync(Scope.make())
     const close = () => run(Scope.close(scope, Exit.void))

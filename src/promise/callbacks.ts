@@ -1,10 +1,11 @@
 /** Callbacks of a run. One that throws or rejects is logged and changes nothing. */
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import type { FullOutput, Step } from "../output/FullOutput.js"
 import { isRejected } from "../output/RunFold.js"
 import { failureOf, type RunRecord } from "../output/RunRecord.js"
 import type { Chunk } from "../protocol/Chunk.js"
+import { logError, logWarning } from "../protocol/logging.js"
 import { callback, type Kind } from "../protocol/options.js"
 import { messageOf } from "../protocol/safeJson.js"
 
@@ -42,8 +43,7 @@ export type Log = (effect: Effect.Effect<void>) => void
 
 /** Calls a callback. What it throws, or rejects with, is logged. */
 export const guard = (name: keyof RunCallbacks, log: Log, call: () => unknown): void => {
-  const report = (cause: unknown) =>
-    log(Effect.logWarning(`The callback ${name} failed: ${messageOf(cause)}`))
+  const report = (cause: unknown) => log(logWarning(`The callback ${name} failed: ${messageOf(cause)}`))
   try {
     const answer = call()
     if (Predicate.isPromiseLike(answer)) answer.then(undefined, report)
@@ -73,7 +73,7 @@ export const announceEnd = (record: RunRecord, callbacks: RunCallbacks, log: Log
   record.onClosed(([_, ...later]) => {
     // Whoever asked was called with the end of the first.
     for (const { error, runId, status } of later) {
-      if (status === "failed") log(Effect.logError(`Run ${runId} failed: ${messageOf(error)}`))
+      if (status === "failed") log(logError(`Run ${runId} failed: ${messageOf(error)}`))
     }
   })
   record.onSettled(output => {
@@ -82,8 +82,7 @@ export const announceEnd = (record: RunRecord, callbacks: RunCallbacks, log: Log
       const callback = output.status === "failed" ? onError : onAbort
       const name = output.status === "failed" ? "onError" : "onAbort"
       if (callback !== undefined) guard(name, log, () => callback({ error, output }))
-      else if (output.status === "failed")
-        log(Effect.logError(`Run ${output.runId} failed: ${error.message}`))
+      else if (output.status === "failed") log(logError(`Run ${output.runId} failed: ${error.message}`))
     } else if (onFinish !== undefined) {
       guard("onFinish", log, () => onFinish(output))
     }

@@ -1,4 +1,5 @@
 /** Functions of plain TypeScript as Effects. */
+
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -7,6 +8,7 @@ import * as FiberId from "effect/FiberId"
 import * as FiberRef from "effect/FiberRef"
 import * as Predicate from "effect/Predicate"
 import * as Runtime from "effect/Runtime"
+import { inspectable, squash } from "../protocol/foreignValue.js"
 import { callWithin } from "./nestedCalls.js"
 
 /** Calls a function in an asynchronous context, where `AsyncLocalStorage` finds what it holds. */
@@ -35,7 +37,7 @@ export const fromPromise = <A>(run: () => Promise<A> | A): Effect.Effect<A, unkn
   Effect.withFiberRuntime(fiber => {
     const within = fiber.getFiberRef(callContext)
     return Effect.async(resume => {
-      const fail = (cause: unknown) => resume(Effect.fail(cause))
+      const fail = (cause: unknown) => resume(Effect.fail(inspectable(cause)))
       try {
         const answer = within(run)
         if (Predicate.isPromiseLike(answer)) answer.then(value => resume(Effect.succeed(value)), fail)
@@ -73,7 +75,7 @@ export const suspendable = <A>(
         fiber.addObserver(exit => {
           suspending.delete(fiber)
           const isRefused = Exit.isFailure(exit) && !Cause.isInterruptedOnly(exit.cause)
-          reject(isRefused ? Cause.squash(exit.cause) : stopped())
+          reject(isRefused ? squash(exit.cause) : stopped())
         })
       })
       // A function that does not await it is suspended all the same: its rejection is not unhandled.

@@ -8,6 +8,7 @@ import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
+import { squash } from "../protocol/foreignValue.js"
 import { isOptions, type Kind } from "../protocol/options.js"
 
 /** Where the container's log goes. Each line has its message and what belongs to it. @since 0.1.0 @category models */
@@ -74,7 +75,7 @@ export const loggerLayer = (logger: EddyLogger): Layer.Layer<never> =>
       Logger.make(({ annotations, cause, logLevel, message }) => {
         const [text, ...details] = Array.isArray(message) ? message : [message]
         const known = HashMap.size(annotations) === 0 ? [] : [Object.fromEntries(annotations)]
-        const reasons = Cause.isEmpty(cause) ? [] : [Cause.squash(cause)]
+        const reasons = Cause.isEmpty(cause) ? [] : [squash(cause)]
         logger[methodOf(logLevel)](String(text), ...details, ...known, ...reasons)
       })
     ),

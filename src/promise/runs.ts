@@ -6,6 +6,7 @@ import type * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type { Recording } from "../agent/recording.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
+import { squash } from "../protocol/foreignValue.js"
 import { ThreadStore } from "../storage/ThreadStore.js"
 import { inCallContext } from "./fromPromise.js"
 import { startedWithin } from "./nestedCalls.js"
@@ -87,7 +88,7 @@ export const make = (host: Host, ready?: () => Promise<unknown>): Runs => {
       fiber.addObserver(exit => {
         open.delete(fiber)
         // Settled already, unless the run could not begin.
-        if (Exit.isFailure(exit)) reject(Cause.squash(exit.cause))
+        if (Exit.isFailure(exit)) reject(squash(exit.cause))
       })
     })
   }
@@ -97,7 +98,7 @@ export const make = (host: Host, ready?: () => Promise<unknown>): Runs => {
     return new Promise((resolve, reject) =>
       host.runFork(inCallContext(effect)).addObserver(exit => {
         if (Exit.isSuccess(exit)) resolve(exit.value)
-        else reject(Cause.isInterruptedOnly(exit.cause) ? shutDown : Cause.squash(exit.cause))
+        else reject(Cause.isInterruptedOnly(exit.cause) ? shutDown : squash(exit.cause))
       })
     )
   }

@@ -4,7 +4,6 @@
  * @since 0.1.0
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
-import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
@@ -12,6 +11,7 @@ import { routerOfHost, toWebHandler } from "../http/Http.js"
 import { toNodeHandler } from "../http/nodeBridge.js"
 import { type RunLogLimits, type Settings, type StreamLimits, settingKinds } from "../http/settings.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
+import { squash } from "../protocol/foreignValue.js"
 import { checkOptions, id, isOptions, type Kind, read, wholeNumber, wrongValue } from "../protocol/options.js"
 import { messageOf } from "../protocol/safeJson.js"
 import { maybeTime, optionsOf, said } from "./background.js"
@@ -189,7 +189,7 @@ const open = async <A, E>(
       Effect.tap(exit => (Exit.isFailure(exit) ? closing : Effect.void))
     )
   )
-  if (Exit.isFailure(made)) throw Cause.squash(made.cause)
+  if (Exit.isFailure(made)) throw squash(made.cause)
   let closed: Promise<void> | undefined
   return [
     made.value,

@@ -6,6 +6,7 @@ import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import type { TaskChunk, TaskFilter } from "../background/hub.js"
 import { TaskManager } from "../background/TaskManager.js"
+import { squash } from "../protocol/foreignValue.js"
 import { lazily } from "../protocol/lazily.js"
 
 /** A web stream that `for await` reads too. @since 0.1.0 @category models */
@@ -71,7 +72,7 @@ export const open = (start: Start, filter: TaskFilter, signal: AbortSignal | und
           if (isOver) return
           if (Exit.isSuccess(exit) || Cause.isInterruptedOnly(exit.cause)) return close()
           leave()
-          controller.error(Cause.squash(exit.cause))
+          controller.error(squash(exit.cause))
         })
       },
       pull: () => {

@@ -123,7 +123,7 @@ const toStopCondition =
   (condition: StopWhen): StopCondition =>
   state => {
     const verdict = condition(state)
-    return typeof verdict === "boolean" ? verdict : Effect.promise(() => Promise.resolve(verdict))
+    return typeof verdict === "boolean" ? verdict : Effect.orDie(fromPromise(() => verdict))
   }
 
 const toPrepareStep =

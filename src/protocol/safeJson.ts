@@ -1,5 +1,5 @@
 /** Values made safe for JSON: the plain functions behind `Json`, which says how. Needs no schemas. */
-import * as Predicate from "effect/Predicate"
+import { isError, property } from "./foreignValue.js"
 
 /** A value that JSON can hold. @since 0.1.0 @category models */
 export type JsonValue =
@@ -136,14 +136,12 @@ const errorToJson = (error: Error): JsonValue => ({
   message: wellFormed(String(error.message))
 })
 
-/** What a person or a model should read of an unknown failure: its message, never a stack. @since 0.1.0 @category conversions */
+/** What a person or a model should read of an unknown failure: its message, never a stack. Total: never throws. @since 0.1.0 @category conversions */
 export const messageOf = (cause: unknown): string => {
   if (typeof cause === "string") return wellFormed(cause)
-  if (cause instanceof Error) return wellFormed(cause.message || cause.name)
-  if (Predicate.hasProperty(cause, "message") && typeof cause.message === "string")
-    return wellFormed(cause.message)
-  if (Predicate.hasProperty(cause, "_tag") && typeof cause._tag === "string") return wellFormed(cause._tag)
-  return stringify(cause)
+  const texts = ["message", isError(cause) ? "name" : "_tag"].map(key => property(cause, key))
+  const [text] = texts.filter(found => typeof found === "string" && (found !== "" || !isError(cause)))
+  return typeof text === "string" ? wellFormed(text) : stringify(cause)
 }
 
 /** Provider name, then key: what a provider says about a part, and gets back with it. @since 0.1.0 @category models */

@@ -30,6 +30,8 @@ export type {
   TaskTime
 } from "./taskRows.js"
 
+import { logError } from "../protocol/logging.js"
+
 /** A task with what only its owner asks for. @since 0.1.0 @category models */
 export interface StoredTask {
   readonly task: Task
@@ -260,7 +262,7 @@ export const make = (driver: Encoded): Context.Tag.Service<TaskStore> => ({
     const inherited = yield* ask(operation, driver.inherit(wellFormed(heir)))
     // One row that cannot be read must not keep the others from being run.
     const read = yield* Effect.partition(inherited, row => readTask(operation, row))
-    yield* Effect.forEach(read[0], error => Effect.logError(error.message), { discard: true })
+    yield* Effect.forEach(read[0], error => logError(error.message), { discard: true })
     return read[1]
   })
 })

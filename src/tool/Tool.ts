@@ -4,6 +4,7 @@
  *
  * @since 0.1.0
  */
+
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -15,6 +16,7 @@ import {
   InvalidToolArguments,
   InvalidToolOutput
 } from "../protocol/Errors.js"
+import { callUser } from "../protocol/foreignValue.js"
 import { at, callback, checkOptions, type Kind, type Known, read, shown, text } from "../protocol/options.js"
 import { type Approval, type ApprovalPolicy, approvalOf } from "./approval.js"
 import { type BackgroundOptions, type BackgroundSettings, backgroundOf, milliseconds } from "./background.js"
@@ -220,10 +222,7 @@ const makeCall = <A, E, R>(
 const effectOf =
   <A>(tell: (output: A) => unknown): ((output: A) => Effect.Effect<unknown, unknown>) =>
   output =>
-    Effect.suspend(() => {
-      const told = tell(output)
-      return Effect.isEffect(told) ? (told as Effect.Effect<unknown, unknown>) : Effect.succeed(told)
-    })
+    callUser<unknown, unknown>(() => tell(output))
 
 /** Whether a value says of itself that it is an error, as results of the Model Context Protocol do. @since 0.1.0 @category guards */
 export const isErrorValue = (value: unknown): value is { readonly isError: true } =>

@@ -3,11 +3,11 @@
  *
  * @since 0.1.0
  */
-import * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
 import * as Predicate from "effect/Predicate"
 import type { Of, ToolCall, ToolResult } from "../protocol/Chunk.js"
 import { ToolFailed } from "../protocol/Errors.js"
+import { isError, squash } from "../protocol/foreignValue.js"
 import type { ToolResultOutput, ToolResultPart } from "../protocol/Message.js"
 import { isRecord, messageOf, toJson } from "../protocol/safeJson.js"
 import { failureText } from "./failureText.js"
@@ -116,7 +116,7 @@ export const failureOutput = (cause: unknown): ToolResultOutput => ({
 export const failed = (call: ToolCall, cause: unknown): ToolOutcome => {
   const { toolName } = call.payload
   const message = messageOf(cause)
-  const error = cause instanceof Error ? cause : new ToolFailed({ toolName, message, cause })
+  const error = isError(cause) ? cause : new ToolFailed({ toolName, message, cause })
   return {
     chunk: {
       type: "tool-error",
@@ -154,4 +154,4 @@ export const denied = (call: ToolCall, reason: string | undefined): ToolOutcome 
 
 /** How the execution of a call ended. @since 0.1.0 @category constructors */
 export const fromExit = (call: ToolCall, exit: Exit.Exit<unknown, unknown>): ToolOutcome =>
-  Exit.isSuccess(exit) ? succeeded(call, exit.value) : failed(call, Cause.squash(exit.cause))
+  Exit.isSuccess(exit) ? succeeded(call, exit.value) : failed(call, squash(exit.cause))

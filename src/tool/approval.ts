@@ -1,6 +1,9 @@
 /** Whether somebody has to approve a call before it is executed: as it is given, and as it is asked. */
+
 import * as Effect from "effect/Effect"
 import type { InvalidToolArguments } from "../protocol/Errors.js"
+import { callUser } from "../protocol/foreignValue.js"
+import { logWarning } from "../protocol/logging.js"
 import { wrongValue } from "../protocol/options.js"
 import type { ToolContext } from "./ToolContext.js"
 
@@ -23,14 +26,11 @@ export type Approval =
 
 /** What a policy says; one that fails, throws or dies, or says neither, means that somebody is asked. */
 export const asked = (policy: () => unknown): Effect.Effect<boolean> =>
-  Effect.suspend(() => {
-    const verdict = policy()
-    return Effect.isEffect(verdict) ? (verdict as Effect.Effect<unknown, unknown>) : Effect.succeed(verdict)
-  }).pipe(
+  callUser<unknown, unknown>(policy).pipe(
     Effect.map(verdict => verdict !== false),
     Effect.catchAllCause(cause =>
       Effect.as(
-        Effect.logWarning("A policy of approvals failed: the call waits for somebody to approve it.", cause),
+        logWarning("A policy of approvals failed: the call waits for somebody to approve it.", cause),
         true
       )
     )

@@ -3,8 +3,10 @@
  *
  * @since 0.1.0
  */
+
 import * as Effect from "effect/Effect"
 import { InvalidConfiguration } from "../protocol/Errors.js"
+import { callUser } from "../protocol/foreignValue.js"
 import { toJson } from "../protocol/safeJson.js"
 import type * as ToolSchema from "../tool/ToolSchema.js"
 import { type Checked, checked, type Given } from "./checking.js"
@@ -206,15 +208,13 @@ export class Draft<Id extends string, In, Init, Data, Success extends ToolSchema
         resume: checked(undefined, "resume"),
         suspend: checked(undefined, "suspend"),
         execute: (input, context) =>
-          Effect.suspend(() => {
+          Effect.map(
             // What the step before gave is what the types of the draft say.
-            const changed = change({
-              ...context,
-              inputData: input as never,
-              getInitData: context.getInitData as never
-            })
-            return Effect.map(Effect.isEffect(changed) ? changed : Effect.succeed(changed), toJson)
-          })
+            callUser(() =>
+              change({ ...context, inputData: input as never, getInitData: context.getInitData as never })
+            ),
+            toJson
+          )
       }
     )
     return this.add({ _tag: "One", step: mapping })

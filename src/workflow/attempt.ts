@@ -10,6 +10,8 @@ import {
   InvalidStepResumeData,
   StepTimedOut
 } from "../protocol/Errors.js"
+import { squash } from "../protocol/foreignValue.js"
+import { logDebug, logWarning } from "../protocol/logging.js"
 import { type JsonValue, toJson } from "../protocol/safeJson.js"
 import * as Usage from "../protocol/tokens.js"
 import type { DataPart } from "../tool/ToolContext.js"
@@ -100,7 +102,7 @@ class Attempt<R> {
   }
 
   private reason(cause: Cause.Cause<unknown>): unknown {
-    if (!Cause.isInterruptedOnly(cause)) return Cause.squash(cause)
+    if (!Cause.isInterruptedOnly(cause)) return squash(cause)
     return this.run.control.halted === undefined
       ? new DOMException("The step was stopped: the run cannot go on.", "AbortError")
       : this.run.haltReason
@@ -161,7 +163,7 @@ class Attempt<R> {
 
   private whileRunning(write: () => void): Effect.Effect<void> {
     return Effect.suspend(() => {
-      if (this.isOver) return Effect.logDebug(`Step "${this.stepId}" wrote after it had ended: dropped.`)
+      if (this.isOver) return logDebug(`Step "${this.stepId}" wrote after it had ended: dropped.`)
       write()
       return this.run.room
     })
@@ -185,9 +187,7 @@ class Attempt<R> {
       writeData: (part: DataPart) => {
         const isData = typeof part?.type === "string" && part.type.startsWith("data-")
         if (isData) return this.whileRunning(() => run.emit({ ...part, runId: run.runId, from: "WORKFLOW" }))
-        return Effect.logWarning(
-          `Step "${stepId}" wrote a part whose type does not begin with "data-": dropped.`
-        )
+        return logWarning(`Step "${stepId}" wrote a part whose type does not begin with "data-": dropped.`)
       }
     }
   }

@@ -6,6 +6,7 @@ import { done, type Ending, stopped } from "../agent/telemetry/spans.js"
 import type { WorkflowSpan } from "../agent/telemetry/workflowSpan.js"
 import type { Chunk } from "../protocol/Chunk.js"
 import { StorageError, WorkflowRunLost } from "../protocol/Errors.js"
+import { logWarning } from "../protocol/logging.js"
 import type { Outcome } from "./attempt.js"
 import { causeOf, finishOf } from "./ending.js"
 import { failureOf } from "./failures.js"
@@ -43,7 +44,7 @@ const isOfStore = (end: WorkflowEnd): boolean =>
 
 /** What cannot be stored any more at the end of a run is no reason for it to end otherwise. */
 const logged = (what: string, runId: string) => (error: unknown) =>
-  Effect.logWarning(`Run "${runId}" could not be ${what}.`, error)
+  logWarning(`Run "${runId}" could not be ${what}.`, error)
 
 /** Stores how a run ended. */
 const settle = <R>({ keeper, run }: Begun<R>, end: WorkflowEnd): Effect.Effect<WorkflowEnd> => {

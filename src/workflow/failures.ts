@@ -15,6 +15,7 @@ import {
   type WorkflowRunLost,
   type WorkflowRunNotFound
 } from "../protocol/Errors.js"
+import { inspectable, squash } from "../protocol/foreignValue.js"
 import { messageOf } from "../protocol/safeJson.js"
 
 /** What a run of a workflow can fail with, beside what its steps fail with. @since 0.1.0 @category models */
@@ -35,9 +36,9 @@ export type ResumeError = InvalidStepResumeData | StepNotSuspended | WorkflowRun
 /** The one failure of a cause: what the step failed with; a `StepFailed` for what it died with. */
 export const failureOf = (cause: Cause.Cause<unknown>, workflowId: string, stepId: string): unknown => {
   const failures = [...Cause.failures(cause)]
-  if (failures.length > 0) return failures[0]
+  if (failures.length > 0) return inspectable(failures[0])
   const isInterrupted = Cause.isInterruptedOnly(cause)
-  const died = Cause.squash(cause)
+  const died = squash(cause)
   return new StepFailed({
     workflowId,
     stepId,

@@ -1,7 +1,9 @@
 /** Carries a run through its graph. What has been done before is not done again. */
+
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import { StepFailed } from "../protocol/Errors.js"
+import { callUser } from "../protocol/foreignValue.js"
 import { type JsonValue, messageOf } from "../protocol/safeJson.js"
 import { execute, type Outcome } from "./attempt.js"
 import type { Graph, Node, NodeStep, Verdict } from "./definition.js"
@@ -79,10 +81,7 @@ const together = <R>(
 
 /** What a function of the user decides. One that throws fails the run. */
 const judge = (workflowId: string, what: string, ask: () => Verdict): Effect.Effect<boolean, StepFailed> =>
-  Effect.suspend(() => {
-    const verdict = ask()
-    return Effect.isEffect(verdict) ? verdict : Effect.succeed(verdict)
-  }).pipe(
+  callUser(ask).pipe(
     Effect.catchAllDefect(cause =>
       Effect.fail(
         new StepFailed({

@@ -225,7 +225,7 @@ describe("an answer that fails behind a part", () => {
       const withError = (error: unknown) =>
         Kit.oneByOne(...Kit.text("Hi"), { type: "error", error }, Kit.ends())
       const own = yield* failing(withError({ type: "overloaded_error", message: "Overloaded" }))
-      expect(fields(own.error)).toStrictEqual({ reason: "stream", message: "Overloaded" })
+      expect(fields(own.error)).toStrictEqual({ reason: "stream", message: "Overloaded", isRetryable: true })
       expect(textOf(own.chunks)).toBe("Hi")
       expect(fields(yield* errorOf(withError(refused(429, { "retry-after": "2" }))))).toStrictEqual({
         reason: "stream",

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 import type { ModelRequest } from "../../model/ModelPort.js"
 import { ModelError } from "../../protocol/Errors.js"
+import { logDebug } from "../../protocol/logging.js"
 import type { Message } from "../../protocol/Message.js"
 import { modelsOf } from "../checkOptions.js"
 import { askAside } from "../loop/aside.js"
@@ -57,7 +58,7 @@ export const askJudge = Effect.fnUntraced(function* <R>(
     if (tried._tag === "Right") return tried.right
     const next = nextAttempt(models, attempt, tried.left, yield* Random.next)
     if (next === undefined) return yield* Effect.fail(tried.left)
-    yield* Effect.logDebug(`A judge is asked again in ${next.delay} ms: ${tried.left.message}`)
+    yield* logDebug(`A judge is asked again in ${next.delay} ms: ${tried.left.message}`)
     if (next.delay > 0) yield* Effect.sleep(next.delay)
     attempt = next
   }

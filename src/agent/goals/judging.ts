@@ -7,6 +7,8 @@ import * as Option from "effect/Option"
 import type { Answer } from "../../model/Answer.js"
 import type { Of } from "../../protocol/Chunk.js"
 import type { StorageError } from "../../protocol/Errors.js"
+import { callUser, squash } from "../../protocol/foreignValue.js"
+import { logWarning } from "../../protocol/logging.js"
 import * as Objective from "../../protocol/Objective.js"
 import { messageOf } from "../../protocol/safeJson.js"
 import type { Run } from "../loop/run.js"
@@ -58,10 +60,7 @@ const asResult = (
 
 /** What a scorer says. It may take its time, throw, fail or die. */
 const askScorer = Effect.fnUntraced(function* (scorer: Scorer, candidate: Candidate) {
-  const given = yield* Effect.suspend(() => {
-    const value = scorer(candidate)
-    return Effect.isEffect(value) ? value : Effect.succeed(value)
-  })
+  const given = yield* callUser(() => scorer(candidate))
   const verdict = scored(given)
   return verdict === undefined
     ? yield* Effect.fail("it gave no verdict. Give { passed }, true or false, or a score from 0 to 1.")
@@ -91,8 +90,8 @@ const evaluate = <R>(
     }).pipe(
       Effect.catchAllCause(cause => {
         if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
-        const message = `The ${id} of the goal failed: ${messageOf(Cause.squash(cause))}`
-        return Effect.zipRight(Effect.logWarning(message, cause), Effect.fail(message))
+        const message = `The ${id} of the goal failed: ${messageOf(squash(cause))}`
+        return Effect.zipRight(logWarning(message, cause), Effect.fail(message))
       })
     )
   const asked = Effect.gen(function* () {

@@ -1,10 +1,10 @@
 /** A call of a model beside the conversation: of a judge, or of who writes a value. */
-import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Answer from "../../model/Answer.js"
 import type { LanguageModel, ModelRequest } from "../../model/ModelPort.js"
 import * as RunIds from "../../model/runIds.js"
 import type { Chunk } from "../../protocol/Chunk.js"
+import { squash } from "../../protocol/foreignValue.js"
 import type { Inbox } from "./inbox.js"
 import { startReading } from "./reading.js"
 import type { CallFailure } from "./retrying.js"
@@ -20,7 +20,7 @@ export class Beginning<R> {
   readonly runPromise = <A, E>(effect: Effect.Effect<A, E>): Promise<A> =>
     new Promise((resolve, reject) => {
       const told = Effect.matchCause(effect, {
-        onFailure: cause => reject(Cause.squash(cause)),
+        onFailure: cause => reject(squash(cause)),
         onSuccess: resolve
       })
       this.stopFiber = fork(this.run, told)
@@ -81,7 +81,8 @@ export const askAside = <R>(
         answer.close(failure === undefined)
         chat.ended(answer, failure)
         resume(failure === undefined ? Effect.succeed(answer) : Effect.fail(failure))
-      }
+      },
+      onDefect: thrown => resume(Effect.die(thrown))
     })
     return Effect.sync(() => {
       controller.abort(unwanted)

@@ -6,6 +6,7 @@ import { ModelError } from "../../protocol/Errors.js"
 import { part } from "../../protocol/lazily.js"
 import type { Processing } from "../processors/processing.js"
 import { Beginning } from "./aside.js"
+import { defectOf } from "./defect.js"
 import { Holding } from "./holding.js"
 import type { StepPlan } from "./planning.js"
 import { startReading } from "./reading.js"
@@ -115,7 +116,8 @@ export const ask = <R>(run: Run<R>, plan: StepPlan<R>, attempt: Attempt): Asked 
     includeRequestBody,
     signal: controller.signal,
     runPromise: beginning.runPromise,
-    onEnd: failure => end(failure)
+    onEnd: failure => end(failure),
+    onDefect: thrown => run.control.fail(defectOf(thrown))
   })
   const stop = (reason: unknown): void => {
     controller.abort(reason)

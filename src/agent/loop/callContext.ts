@@ -1,6 +1,7 @@
 /** What a tool knows of a call that runs here, and what it may do for it. */
 import * as Effect from "effect/Effect"
 import type { AnsweredCall } from "../../model/Answer.js"
+import { logDebug, logWarning } from "../../protocol/logging.js"
 import type { Message } from "../../protocol/Message.js"
 import type { DataPart, ToolContext } from "../../tool/ToolContext.js"
 import type { Run } from "./run.js"
@@ -36,7 +37,7 @@ export const contextOf = <R>(
   const whileRunning = (write: () => void): Effect.Effect<void> =>
     Effect.suspend(() => {
       if (isOver()) {
-        return Effect.logDebug(`Tool "${toolName}" wrote after its call ${toolCallId} had ended: dropped.`)
+        return logDebug(`Tool "${toolName}" wrote after its call ${toolCallId} had ended: dropped.`)
       }
       write()
       return inbox.isFull ? room : Effect.void
@@ -61,9 +62,7 @@ export const contextOf = <R>(
     writeData: (part: DataPart) => {
       const isData = typeof part?.type === "string" && part.type.startsWith("data-")
       if (isData) return whileRunning(() => emit({ ...part, runId, from: "USER" }))
-      return Effect.logWarning(
-        `Tool "${toolName}" wrote a part whose type does not begin with "data-": dropped.`
-      )
+      return logWarning(`Tool "${toolName}" wrote a part whose type does not begin with "data-": dropped.`)
     }
   }
 }

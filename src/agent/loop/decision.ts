@@ -4,6 +4,7 @@ import * as Either from "effect/Either"
 import type { AnsweredCall } from "../../model/Answer.js"
 import type { Chunk } from "../../protocol/Chunk.js"
 import { RunAborted } from "../../protocol/Errors.js"
+import { ignoreLogged } from "../../protocol/logging.js"
 import type { ToolResultPart } from "../../protocol/Message.js"
 import type { Usage } from "../../protocol/tokens.js"
 import { type Claim, claimLost, renewCall, renewing } from "../suspension/claiming.js"
@@ -72,7 +73,7 @@ export const decide = <R>(run: Run<R>, leg: Leg<R>): Decision<R> => {
   // Left from now on, the call was begun, and has failed.
   suspension.leave = () => {
     execution.cutOff(() => interrupted)
-    return Effect.ignoreLogged(storeResult(run, decision))
+    return ignoreLogged(storeResult(run, decision))
   }
   execution.decide(call, { decided: leg.decided, tool, suspendData: leg.call.suspendData })
   return decision

@@ -4,11 +4,12 @@ import type { Tripwire } from "../../output/FullOutput.js"
 import type { Chunk, Of } from "../../protocol/Chunk.js"
 import { toUIMessage } from "../../protocol/Conversation.js"
 import { settle } from "../../protocol/conversationPairs.js"
-import type { AgentError, RunAborted } from "../../protocol/Errors.js"
+import type { RunAborted } from "../../protocol/Errors.js"
 import type { FinishReason } from "../../protocol/FinishReason.js"
 import type { Message } from "../../protocol/Message.js"
 import * as Usage from "../../protocol/tokens.js"
 import type { Suspension } from "../suspension/snapshot.js"
+import type { RunError } from "./defect.js"
 import { nestedUsage, type Run } from "./run.js"
 
 type StepResult = Of<"finish">["payload"]["stepResult"]
@@ -19,7 +20,7 @@ export type StoppedBy = NonNullable<StepResult["stoppedBy"]>
 /** The one cause that a run ends with. */
 export type RunEnd =
   | { readonly _tag: "Success"; readonly result: StepResult; readonly answer: Answer | undefined }
-  | { readonly _tag: "Failure"; readonly error: AgentError; readonly answer: Answer | undefined }
+  | { readonly _tag: "Failure"; readonly error: RunError; readonly answer: Answer | undefined }
   | {
       readonly _tag: "Aborted"
       readonly error: RunAborted
@@ -227,3 +228,20 @@ export const runFinish = <R>(run: Run<R>, end: RunEnd): ReadonlyArray<Chunk> => 
   }
   return [...cause(run, end), finish]
 }
+
+/** The last chunks of a run that failed, without its messages, text and usage. */
+export const bareFinish = (runId: string, error: RunError): ReadonlyArray<Chunk> => [
+  { type: "error", runId, from: "AGENT", payload: { error } },
+  {
+    type: "finish",
+    runId,
+    from: "AGENT",
+    payload: {
+      stepResult: { reason: "error", isContinued: false },
+      output: { usage: Usage.empty, text: "" },
+      metadata: {},
+      messages: { all: [], user: [], nonUser: [] },
+      response: { messages: [], uiMessages: [] }
+    }
+  }
+]

@@ -1,9 +1,11 @@
 /** The tool calls of one step: each a fiber, so many at once, outcomes told as they come. */
+
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Resolution } from "../../background/resolution.js"
 import type { AnsweredCall } from "../../model/Answer.js"
 import { InvalidToolArguments } from "../../protocol/Errors.js"
+import { callUser } from "../../protocol/foreignValue.js"
 import { part } from "../../protocol/lazily.js"
 import type { Message, ToolMessage } from "../../protocol/Message.js"
 import { toJson } from "../../protocol/safeJson.js"
@@ -221,7 +223,7 @@ export class Execution<R> {
       isOver: () => this.isOver(call),
       tell: (output: unknown) => this.tellOutput(call, output)
     }
-    const executing = Effect.suspend(() =>
+    const executing = callUser(() =>
       execute(call.input, contextOf(this.run, served, signal, suspend, resumed))
     ).pipe(
       Effect.flatMap(withTold(tool.toModelOutput)),

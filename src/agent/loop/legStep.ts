@@ -1,7 +1,8 @@
 /** The step in which a decision about a call is carried out: what is told of it, and what follows. */
-import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { squash } from "../../protocol/foreignValue.js"
+import { ignoreLogged } from "../../protocol/logging.js"
 import { isSettled, outcomeParts, suspensionsOf } from "../suspension/snapshot.js"
 import { type Decision, type Stored, storeResult } from "./decision.js"
 import { decidedStep, type StoppedBy } from "./ending.js"
@@ -27,7 +28,7 @@ export const deciding = <R>(run: Run<R>, decision: Decision<R>): State<R> => {
       tellOutcome(run, decision)
       return finished(run, {
         _tag: "Failure",
-        error: storeFailure(Cause.squash(exit.cause)),
+        error: storeFailure(squash(exit.cause)),
         answer: undefined
       })
     },
@@ -107,7 +108,7 @@ const stops = <R>(run: Run<R>, stoppedBy: StoppedBy): State<R> => {
 const halted = <R>(run: Run<R>, decision: Decision<R>): State<R> => {
   const end = stoppedEnd(run, undefined)
   decision.execution.cutOff(() => end.error)
-  return waitToEnd(run, Effect.ignoreLogged(Effect.timeout(storeResult(run, decision), "5 seconds")), () => {
+  return waitToEnd(run, ignoreLogged(Effect.timeout(storeResult(run, decision), "5 seconds")), () => {
     decision.stopRenewing(undefined)
     tellOutcome(run, decision)
     return finished(run, end)

@@ -15,6 +15,7 @@ import * as Exit from "effect/Exit"
 import * as Random from "effect/Random"
 import { RunAborted } from "../../protocol/Errors.js"
 import { part } from "../../protocol/lazily.js"
+import { logDebug } from "../../protocol/logging.js"
 import { tellObjective } from "../goals/stage.js"
 import type { Stopped } from "../processors/processing.js"
 import type { RunThread } from "../runThread.js"
@@ -22,6 +23,7 @@ import { openThread, takeTurn } from "../thread.js"
 import { takeArrivals } from "./arrivals.js"
 import { type Asked, ask } from "./asking.js"
 import { cutOffBecause } from "./callFailures.js"
+import { defectOf, type RunError } from "./defect.js"
 import { stepReason } from "./ending.js"
 import { Execution } from "./execution.js"
 import { basePlan, changedPlan, type StepPlan } from "./planning.js"
@@ -29,7 +31,7 @@ import { type Attempt, type CallFailure, nextAttempt } from "./retrying.js"
 import type { Run } from "./run.js"
 import type { State } from "./state.js"
 import { halted, stepEnds } from "./stepEnd.js"
-import { cutOff, ended, failed, failedWith, haltedBetween } from "./stopping.js"
+import { cutOff, ended, endedAnyhow, failed, failedWith, haltedBetween } from "./stopping.js"
 import { startRunTimer, startStepTimer } from "./timing.js"
 import { waitFor } from "./waiting.js"
 
@@ -188,7 +190,7 @@ const callFailed = <R>(run: Run<R>, plan: StepPlan<R>, asked: Asked, failure: Ca
   const backOff = Effect.gen(function* () {
     const attempt = next(yield* Random.next)
     if (attempt === undefined || attempt.delay === 0) return attempt
-    yield* Effect.logDebug(`A model call failed and is made again in ${attempt.delay} ms: ${failure.message}`)
+    yield* logDebug(`A model call failed and is made again in ${attempt.delay} ms: ${failure.message}`)
     yield* Effect.sleep(attempt.delay)
     return attempt
   })
@@ -211,11 +213,33 @@ const executing = <R>(run: Run<R>, state: Extract<State<R>, { readonly _tag: "Ex
   return execution.isDone ? stepEnds(run, asked.answer, execution) : state
 }
 
-/** Moves a run on by one state. */
+/** Moves a run on by one state. Never throws: see {@link broken}. */
 export const transition = <R>(run: Run<R>, state: State<R>): State<R> => {
-  const next = moved(run, state)
+  const next = guarded(run, state)
   // Whoever reads does not hold the model between two steps.
-  return next._tag === "Asking" ? asking(run) : next
+  return next._tag === "Asking" ? guarded(run, next) : next
+}
+
+const guarded = <R>(run: Run<R>, state: State<R>): State<R> => {
+  try {
+    return moved(run, state)
+  } catch (thrown) {
+    return broken(run, state, defectOf(thrown))
+  }
+}
+
+/**
+ * What throws between two states stops the run, as a time limit does: the state closes what it has open. If that throws as well,
+ * the run ends without it.
+ */
+const broken = <R>(run: Run<R>, state: State<R>, error: RunError): State<R> => {
+  if (state._tag === "Ending" || state._tag === "Ended") return endedAnyhow(run, state.end, error)
+  if (run.control.halted !== undefined) {
+    return { _tag: "Ending", end: { _tag: "Failure", error, answer: undefined } }
+  }
+  run.control.fail(error)
+  // The start of the run was emitted.
+  return guarded(run, state._tag === "Opening" ? { _tag: "Asking" } : state)
 }
 
 const moved = <R>(run: Run<R>, state: State<R>): State<R> => {

@@ -1,9 +1,11 @@
 /** What a step asks its model: the run's own settings, or what `prepareStep` makes of them. */
+
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import type { ModelSettings, ToolChoice, ToolDefinition } from "../../model/ModelPort.js"
 import { fromInput } from "../../protocol/Conversation.js"
 import { InvalidConfiguration } from "../../protocol/Errors.js"
+import { callUser } from "../../protocol/foreignValue.js"
 import type { Message } from "../../protocol/Message.js"
 import { checkOptions } from "../../protocol/options.js"
 import { type ProviderMetadata, wellFormed } from "../../protocol/safeJson.js"
@@ -153,14 +155,16 @@ export const checkChanges = (changes: unknown): void => {
 
 /** What a step asks after `prepareStep` has had its say. Fails with whatever that fails with. */
 export const changedPlan = Effect.fnUntraced(function* <R>(run: Run<R>, prepareStep: PrepareStep) {
-  const asked = prepareStep({
-    stepNumber: stepNumberOf(run),
-    steps: [...run.fold.finishedSteps],
-    messages: [...run.input, ...run.added],
-    model: run.models[run.modelIndex]?.model ?? run.model,
-    requestContext: run.requestContext
-  })
-  const changes = (Effect.isEffect(asked) ? yield* asked : asked) ?? {}
+  const given = yield* callUser(() =>
+    prepareStep({
+      stepNumber: stepNumberOf(run),
+      steps: [...run.fold.finishedSteps],
+      messages: [...run.input, ...run.added],
+      model: run.models[run.modelIndex]?.model ?? run.model,
+      requestContext: run.requestContext
+    })
+  )
+  const changes = given ?? {}
   checkChanges(changes)
   const base = basePlan(run)
   const { chosen, plan } = yield* checked(() => {

@@ -4,6 +4,7 @@ import type { Answer } from "../../model/Answer.js"
 import { describe } from "../../model/failureInfo.js"
 import type { LanguageModel, ModelAnswer, ModelRequest } from "../../model/ModelPort.js"
 import { InvalidConfiguration, ModelError } from "../../protocol/Errors.js"
+import { inspectable } from "../../protocol/foreignValue.js"
 import type { Processing } from "../processors/processing.js"
 import type { Inbox } from "./inbox.js"
 import type { CallFailure } from "./retrying.js"
@@ -34,8 +35,9 @@ const open = (source: ModelAnswer["source"]): Elements => {
 }
 
 /** A model that is missing something says so itself, and better. */
-const streamFailure = (model: LanguageModel, cause: unknown): CallFailure =>
-  cause instanceof ModelError || cause instanceof InvalidConfiguration
+const streamFailure = (model: LanguageModel, thrown: unknown): CallFailure => {
+  const cause = inspectable(thrown)
+  return cause instanceof ModelError || cause instanceof InvalidConfiguration
     ? cause
     : new ModelError({
         reason: "stream",
@@ -44,6 +46,7 @@ const streamFailure = (model: LanguageModel, cause: unknown): CallFailure =>
         ...describe(cause),
         cause
       })
+}
 
 const incomplete = (model: LanguageModel): ModelError =>
   new ModelError({
@@ -88,6 +91,8 @@ export interface Reading {
   readonly signal: AbortSignal
   /** Called once, unless the reading is stopped: when everything of the answer is in the inbox. */
   readonly onEnd: (failure: CallFailure | undefined) => void
+  /** Called instead when that throws. */
+  readonly onDefect: (thrown: unknown) => void
 }
 
 const begin = async ({ model, request, runPromise, signal }: Reading): Promise<ModelAnswer> => {
@@ -113,17 +118,21 @@ export const startReading = (reading: Reading): (() => void) => {
     clearImmediate(lastTurn)
     elements?.cancel()
   }
-  const end = (failure: CallFailure | undefined): void => {
+  const end = (failure: () => CallFailure | undefined): void => {
     clearImmediate(lastTurn)
     if (isStopped || isEnded) return
     isEnded = true
-    reading.onEnd(failure)
+    try {
+      reading.onEnd(failure())
+    } catch (thrown) {
+      reading.onDefect(thrown)
+    }
   }
   const isOver = (): boolean => {
     // A provider may send usage after the finish part, but an answer that is complete waits for nothing.
     if (answer.finished !== undefined && lastTurn === undefined) {
       lastTurn = setImmediate(() => {
-        end(failureOf(model, answer))
+        end(() => failureOf(model, answer))
         stop()
       })
     }
@@ -158,9 +167,10 @@ export const startReading = (reading: Reading): (() => void) => {
     if (answer.failure !== undefined) elements.cancel()
   }
   read().then(
-    () => end(failureOf(model, answer)),
+    () => end(() => failureOf(model, answer)),
     // What breaks behind the finish part breaks nothing.
-    cause => end(answer.finished === undefined ? streamFailure(model, cause) : failureOf(model, answer))
+    cause =>
+      end(() => (answer.finished === undefined ? streamFailure(model, cause) : failureOf(model, answer)))
   )
   return stop
 }

@@ -1,4 +1,5 @@
 /** Which call of which model comes after one that failed. Pure; the random number is handed in. */
+import { isPassingStatus } from "../../model/failureKind.js"
 import type { LanguageModel } from "../../model/ModelPort.js"
 import { type InvalidConfiguration, ModelError } from "../../protocol/Errors.js"
 
@@ -27,14 +28,11 @@ export interface Next extends Attempt {
 /** Nobody waits longer for an answer; another model may have one. */
 export const longestWait = 60_000
 
-const retryableStatus = (status: number): boolean =>
-  status === 408 || status === 409 || status === 429 || status >= 500
-
 /** The provider's word counts most. A cut or silent answer may come whole the next time; what is wrong stays wrong. */
 const isRetryable = (failure: CallFailure): failure is ModelError => {
   if (!(failure instanceof ModelError)) return false
   if (failure.isRetryable !== undefined) return failure.isRetryable
-  if (failure.statusCode !== undefined) return retryableStatus(failure.statusCode)
+  if (failure.statusCode !== undefined) return isPassingStatus(failure.statusCode)
   return failure.reason === "incomplete" || failure.reason === "timeout"
 }
 

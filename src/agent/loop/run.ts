@@ -1,13 +1,15 @@
 /** One run in progress: what it was asked, what it has told, and what stops it. Plain data; the loop carries it. */
+import * as Cause from "effect/Cause"
 import type * as Clock from "effect/Clock"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import type { LanguageModel, ToolDefinition } from "../../model/ModelPort.js"
 import type { RunIds } from "../../model/runIds.js"
 import type { RunFold } from "../../output/RunFold.js"
 import type { Chunk } from "../../protocol/Chunk.js"
-import type { AgentError, RunTimedOut } from "../../protocol/Errors.js"
+import type { RunTimedOut } from "../../protocol/Errors.js"
+import { squash } from "../../protocol/foreignValue.js"
 import type { IdKind } from "../../protocol/Id.js"
 import type { Message } from "../../protocol/Message.js"
 import * as Usage from "../../protocol/tokens.js"
@@ -22,6 +24,7 @@ import type { Settings } from "../settings.js"
 import type { RunSuspension } from "../suspension/runSuspension.js"
 import type { RunTasks } from "../tasks/runTasks.js"
 import type { RunTelemetry } from "../telemetry/runTelemetry.js"
+import { defectOf, type RunError } from "./defect.js"
 import type { Inbox } from "./inbox.js"
 import type { ModelChoice } from "./retrying.js"
 import type { Structuring } from "./structuring.js"
@@ -31,7 +34,7 @@ export type Halt =
   | { readonly _tag: "Aborted"; readonly reason: unknown }
   | { readonly _tag: "TimedOut"; readonly error: RunTimedOut }
   /** Something that no step can go on without is missing. */
-  | { readonly _tag: "Failed"; readonly error: AgentError }
+  | { readonly _tag: "Failed"; readonly error: RunError }
 
 /** Stops a run from outside. */
 export class RunControl {
@@ -47,7 +50,7 @@ export class RunControl {
   }
 
   /** It cannot go on. */
-  fail(error: AgentError): void {
+  fail(error: RunError): void {
     this.stop({ _tag: "Failed", error })
   }
 
@@ -169,13 +172,21 @@ export const own = <R>(run: Run<R>, running: Running): (() => void) => {
 
 const ignore = (): void => undefined
 
+/** A fiber of the run that dies stops the run. */
+const surviving = <R>(run: Run<R>, effect: Effect.Effect<void, never, R>): Effect.Effect<void, never, R> =>
+  Effect.catchAllCause(effect, cause =>
+    Cause.isInterruptedOnly(cause)
+      ? Effect.failCause(cause)
+      : Effect.sync(() => run.control.fail(defectOf(squash(cause))))
+  )
+
 /** Starts a fiber that the run owns, and gives what stops it. `tell` hears the reason when it is stopped. */
 export const fork = <R>(
   run: Run<R>,
   effect: Effect.Effect<void, never, R>,
   tell: (reason: unknown) => void = ignore
 ): ((reason: unknown) => void) => {
-  const fiber = run.runFork(effect)
+  const fiber = run.runFork(surviving(run, effect))
   if (fiber.unsafePoll() !== null) return ignore
   const stop = (reason: unknown): void => {
     tell(reason)
@@ -188,7 +199,7 @@ export const fork = <R>(
 
 /** Starts a fiber that goes on when the run is stopped: it must end by itself, soon. */
 export const forkToEnd = <R>(run: Run<R>, effect: Effect.Effect<void, never, R>): void => {
-  const fiber = run.runFork(effect)
+  const fiber = run.runFork(surviving(run, effect))
   if (fiber.unsafePoll() === null) fiber.addObserver(own(run, { fiber }))
 }
 

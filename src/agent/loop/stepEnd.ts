@@ -1,14 +1,14 @@
 /** How a step ends, and what follows it: another one, or the end of the run. */
-import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Answer } from "../../model/Answer.js"
-import type { AgentError } from "../../protocol/Errors.js"
+import { callUser, squash } from "../../protocol/foreignValue.js"
 import { lazily, part } from "../../protocol/lazily.js"
 import { judgementOf, tellJudgement } from "../goals/stage.js"
 import type { StopCondition } from "../RunOptions.js"
 import { betweenTurns, storeAdded } from "../thread.js"
 import type { Asked } from "./asking.js"
+import type { RunError } from "./defect.js"
 import { type StoppedBy, stepFinish, stepReason, stepResult } from "./ending.js"
 import type { Execution } from "./execution.js"
 import { isLastAllowed, type Run } from "./run.js"
@@ -34,7 +34,7 @@ export const stepEnds = <R>(run: Run<R>, answer: Answer, execution: Execution<R>
     storeAdded(run, thread),
     exit => {
       if (Exit.isSuccess(exit)) return stepStored(run, answer, execution)
-      endClientCalls(run, execution, storeFailure(Cause.squash(exit.cause)))
+      endClientCalls(run, execution, storeFailure(squash(exit.cause)))
       lastStep(run, answer, undefined)
       return failedWith(exit.cause, undefined)
     },
@@ -62,7 +62,7 @@ const suspends = <R>(run: Run<R>, answer: Answer, execution: Execution<R>): Stat
         lastStep(run, answer, undefined)
         return { _tag: "Ending", end: { _tag: "Suspended", suspensions: exit.value, answer } }
       }
-      const error = storeFailure(Cause.squash(exit.cause))
+      const error = storeFailure(squash(exit.cause))
       endOpenCalls(run, execution, error)
       lastStep(run, answer, undefined)
       return storing(run, { _tag: "Failure", error, answer: undefined })
@@ -76,12 +76,12 @@ const suspends = <R>(run: Run<R>, answer: Answer, execution: Execution<R>): Stat
 }
 
 /** Calls that were left to the client have an outcome after all: a run that does not end by itself asks nobody. */
-const endClientCalls = <R>(run: Run<R>, execution: Execution<R>, error: AgentError): void => {
+const endClientCalls = <R>(run: Run<R>, execution: Execution<R>, error: RunError): void => {
   if (execution.hasClientCalls) endOpenCalls(run, execution, error)
 }
 
 /** Calls without an outcome have one after all. */
-const endOpenCalls = <R>(run: Run<R>, execution: Execution<R>, error: AgentError): void => {
+const endOpenCalls = <R>(run: Run<R>, execution: Execution<R>, error: RunError): void => {
   execution.cutOff(() => error)
   const outcomes = execution.toMessage()
   if (outcomes === undefined) return
@@ -188,8 +188,7 @@ export const firstTrue = Effect.fnUntraced(function* (
   state: Parameters<StopCondition>[0]
 ) {
   for (const condition of conditions) {
-    const verdict = condition(state)
-    if (Effect.isEffect(verdict) ? yield* verdict : verdict) return true
+    if (yield* callUser(() => condition(state))) return true
   }
   return false
 })

@@ -1,5 +1,5 @@
 /** How a run comes to its end before it has ended by itself, and what is told and stored of it then. */
-import * as Cause from "effect/Cause"
+import type * as Cause from "effect/Cause"
 import type { Answer } from "../../model/Answer.js"
 import { abortedBy } from "../../output/RunFold.js"
 import {
@@ -9,12 +9,14 @@ import {
   isAgentError,
   StorageError
 } from "../../protocol/Errors.js"
+import { squash } from "../../protocol/foreignValue.js"
 import { part } from "../../protocol/lazily.js"
 import { messageOf } from "../../protocol/safeJson.js"
 import { runEnded } from "../telemetry/runEnded.js"
 import { storeLast } from "../thread.js"
 import type { Asked } from "./asking.js"
-import { type RunEnd, runFinish } from "./ending.js"
+import type { RunError } from "./defect.js"
+import { bareFinish, type RunEnd, runFinish } from "./ending.js"
 import { Execution } from "./execution.js"
 import type { Run } from "./run.js"
 import type { State } from "./state.js"
@@ -43,7 +45,7 @@ export const failedWith = <R>(
   cause: Cause.Cause<unknown>,
   option: "prepareStep" | "stopWhen" | undefined
 ): State<R> => {
-  const thrown = Cause.squash(cause)
+  const thrown = squash(cause)
   const error = option === undefined ? storeFailure(thrown) : optionFailure(option, thrown)
   return { _tag: "Ending", end: { _tag: "Failure", error, answer: undefined } }
 }
@@ -74,7 +76,7 @@ export const closeAnswer = (asked: Asked): void => {
 }
 
 /** A call that came to nothing: of its answer nothing goes into the conversation. */
-export const failed = <R>(run: Run<R>, asked: Asked, error: AgentError): State<R> => {
+export const failed = <R>(run: Run<R>, asked: Asked, error: RunError): State<R> => {
   const { answer, holding } = asked
   run.rememberCutOff = undefined
   closeAnswer(asked)
@@ -82,7 +84,7 @@ export const failed = <R>(run: Run<R>, asked: Asked, error: AgentError): State<R
   return { _tag: "Ending", end: { _tag: "Failure", error, answer } }
 }
 
-type Stopped = Extract<RunEnd, { readonly error: AgentError }>
+type Stopped = Extract<RunEnd, { readonly error: RunError }>
 
 export const stoppedEnd = <R>(run: Run<R>, answer: Answer | undefined): Stopped => {
   const { halted: halt } = run.control
@@ -96,7 +98,7 @@ export const cutOff = <R>(
   run: Run<R>,
   asked: Asked,
   begun: Execution<R> | undefined,
-  error: AgentError
+  error: RunError
 ): void => {
   const { answer, holding } = asked
   const isShown = begun !== undefined || holding.isShown
@@ -133,4 +135,16 @@ export const ended = <R>(run: Run<R>, end: RunEnd): State<R> => {
   run.thread?.turn?.end()
   runEnded(run, end)
   return { _tag: "Ended", end }
+}
+
+/** The end of a run whose own end throws: its last chunks, as far as they are not emitted, without anything of the run in them. */
+export const endedAnyhow = <R>(run: Run<R>, end: RunEnd, error: RunError): State<R> => {
+  const { emit, fold, runId } = run
+  run.isOver = true
+  if (fold.status !== "running") return { _tag: "Ended", end }
+  const failure: RunEnd = { _tag: "Failure", error, answer: undefined }
+  for (const chunk of bareFinish(runId, error)) {
+    if (chunk.type === "finish" || fold.error === undefined) emit(chunk)
+  }
+  return { _tag: "Ended", end: failure }
 }

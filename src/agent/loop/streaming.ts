@@ -5,6 +5,7 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import type { Chunk } from "../../protocol/Chunk.js"
 import type { AgentError } from "../../protocol/Errors.js"
+import { raised } from "./defect.js"
 import { advance } from "./driving.js"
 import type { Run } from "./run.js"
 import { type State, start } from "./state.js"
@@ -20,5 +21,5 @@ export const toStream = <R>(run: Run<R>): Stream.Stream<Chunk, AgentError> =>
         Option.some([Batch.unsafeFromArray(chunks), next] as const)
       )
     }
-    return state.end._tag === "Failure" ? Effect.fail(state.end.error) : Effect.succeedNone
+    return state.end._tag === "Failure" ? raised(state.end.error) : Effect.succeedNone
   })

@@ -5,6 +5,7 @@ import { type Found, PartialAnswer } from "../../output/partialAnswer.js"
 import { type AwaitedValue, partialChunk, type ValueFields, withTexts } from "../../output/structured.js"
 import type { Chunk } from "../../protocol/Chunk.js"
 import { StructuredOutputError } from "../../protocol/Errors.js"
+import { logDebug, logError, logWarning } from "../../protocol/logging.js"
 import type { InvalidValue } from "../../tool/ToolSchema.js"
 import type { Structure } from "../structuredOutput.js"
 
@@ -199,11 +200,11 @@ export class Structuring {
     const line = `Run ${this.runId} has no valid structured value: ${outcome.error.message}`
     switch (this.structure.errorStrategy) {
       case "strict":
-        return this.value.isAwaited ? undefined : Effect.logError(line)
+        return this.value.isAwaited ? undefined : logError(line)
       case "warn":
-        return Effect.logWarning(line)
+        return logWarning(line)
       case "fallback":
-        return Effect.logDebug(line)
+        return logDebug(line)
     }
   }
 }

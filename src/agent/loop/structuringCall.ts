@@ -5,6 +5,7 @@ import type { Answer } from "../../model/Answer.js"
 import type { LanguageModel, ModelRequest } from "../../model/ModelPort.js"
 import type { Chunk } from "../../protocol/Chunk.js"
 import { ModelError } from "../../protocol/Errors.js"
+import { logDebug } from "../../protocol/logging.js"
 import { wellFormed } from "../../protocol/safeJson.js"
 import { askAside } from "./aside.js"
 import { type Attempt, type CallFailure, nextAttempt } from "./retrying.js"
@@ -78,7 +79,7 @@ const ask = <R>(
       const choices = [{ model, maxRetries: run.settings.maxRetries }]
       const next = nextAttempt(choices, attempt, failure, yield* Random.next)
       if (structuring.isShown || next === undefined) return yield* Effect.fail(failure)
-      yield* Effect.logDebug(
+      yield* logDebug(
         `The structuring model failed and is asked again in ${next.delay} ms: ${failure.message}`
       )
       yield* Effect.sleep(next.delay)

@@ -1,7 +1,7 @@
 /** Between the last word of a model and the end of its step: the structured value, when the run is to have one. */
-import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { squash } from "../../protocol/foreignValue.js"
 import { messageOf } from "../../protocol/safeJson.js"
 import type { Asked } from "./asking.js"
 import { type RunEnd, stepReason } from "./ending.js"
@@ -44,7 +44,7 @@ export const structured = <R>(
       structuring.settle(
         Exit.isSuccess(exit)
           ? exit.value
-          : structuring.failed("invalid", structuring.stepText, messageOf(Cause.squash(exit.cause)))
+          : structuring.failed("invalid", structuring.stepText, messageOf(squash(exit.cause)))
       )
       return goOn()
     },

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import type { Answer } from "../../model/Answer.js"
 import type { AgentError } from "../../protocol/Errors.js"
+import { logWarning } from "../../protocol/logging.js"
 import { create } from "../suspension/savedRuns.js"
 import { type SavedCall, type Snapshot, type Suspension, suspensionsOf } from "../suspension/snapshot.js"
 import { storeAdded } from "../thread.js"
@@ -75,7 +76,7 @@ export class Suspending<R> {
       Effect.interruptible,
       Effect.timeout(patience),
       Effect.catchAllCause(cause =>
-        Effect.logWarning(`Run ${runId} was stopped, and is still stored as one that waits.`, cause)
+        logWarning(`Run ${runId} was stopped, and is still stored as one that waits.`, cause)
       ),
       Effect.asVoid
     )

@@ -1,12 +1,13 @@
 /** What becomes of hooks that fail: the run does. */
-import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import { ProcessorFailed } from "../../protocol/Errors.js"
+import { callUser, inspectable, squash } from "../../protocol/foreignValue.js"
 import { messageOf } from "../../protocol/safeJson.js"
 import type { Hooks, Processor } from "./definition.js"
 
-export const failedIn = ({ id }: Processor, hook: keyof Hooks, cause: unknown): ProcessorFailed =>
-  cause instanceof ProcessorFailed
+export const failedIn = ({ id }: Processor, hook: keyof Hooks, thrown: unknown): ProcessorFailed => {
+  const cause = inspectable(thrown)
+  return cause instanceof ProcessorFailed
     ? cause
     : new ProcessorFailed({
         processorId: id,
@@ -14,6 +15,7 @@ export const failedIn = ({ id }: Processor, hook: keyof Hooks, cause: unknown): 
         message: `Processor "${id}" failed in ${hook}, and what it has not checked does not pass: ${messageOf(cause)}`,
         cause
       })
+}
 
 /** A hook gave what it may not give. */
 export const gaveWrong = ({ id }: Processor, hook: keyof Hooks, what: string): ProcessorFailed =>
@@ -29,7 +31,4 @@ export const called = <A>(
   hook: keyof Hooks,
   call: () => A | Effect.Effect<A, unknown>
 ): Effect.Effect<A, ProcessorFailed> =>
-  Effect.suspend(() => {
-    const given = call()
-    return Effect.isEffect(given) ? (given as Effect.Effect<A, unknown>) : Effect.succeed(given)
-  }).pipe(Effect.catchAllCause(cause => Effect.fail(failedIn(processor, hook, Cause.squash(cause)))))
+  Effect.catchAllCause(callUser(call), cause => Effect.fail(failedIn(processor, hook, squash(cause))))

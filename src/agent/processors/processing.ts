@@ -5,11 +5,11 @@
  * Hooks that are plain code run on the stack of the model's chunk. One that gives an Effect is waited for: what comes meanwhile
  * queues, in order, and the model is held when that is much.
  */
-import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type { Tripwire } from "../../output/FullOutput.js"
 import type { Chunk } from "../../protocol/Chunk.js"
 import type { ProcessorFailed } from "../../protocol/Errors.js"
+import { squash } from "../../protocol/foreignValue.js"
 import type { Processor } from "./definition.js"
 import { failedIn, gaveWrong } from "./failing.js"
 import { readGiven } from "./given.js"
@@ -126,7 +126,7 @@ export class Processing {
     if (processor === undefined) return
     this.isAwaiting = true
     const settled = Effect.matchCause(effect, {
-      onFailure: cause => this.fail(failedIn(processor, "processOutputStream", Cause.squash(cause))),
+      onFailure: cause => this.fail(failedIn(processor, "processOutputStream", squash(cause))),
       onSuccess: given => {
         if (this.isOver) return
         this.isAwaiting = false

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { StorageError } from "../../protocol/Errors.js"
+import { logWarning } from "../../protocol/logging.js"
 import { change, notPending, type Store } from "./savedRuns.js"
 import { claim, isClaimedBy, isSettled, release } from "./snapshot.js"
 
@@ -65,10 +66,7 @@ export const renewing = (call: Claim): Effect.Effect<void> =>
   Effect.sleep(leaseMs / 3).pipe(
     Effect.zipRight(renewCall(call)),
     Effect.catchAllCause(cause =>
-      Effect.logWarning(
-        `The claim on call ${call.toolCallId} of run ${call.runId} could not be renewed.`,
-        cause
-      )
+      logWarning(`The claim on call ${call.toolCallId} of run ${call.runId} could not be renewed.`, cause)
     ),
     Effect.forever
   )

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import { InvalidConfiguration, type InvalidResumeData } from "../../protocol/Errors.js"
 import { IdGenerator } from "../../protocol/Id.js"
+import { ignoreLogged, logWarning } from "../../protocol/logging.js"
 import type * as Tool from "../../tool/Tool.js"
 import { given } from "../checkOptions.js"
 import type { Agent, RunRequirements } from "../definition.js"
@@ -43,7 +44,7 @@ const toolOf = Effect.fnUntraced(function* <R>(run: Run<R>, { call }: Found) {
   if (prepareStep === undefined || (call.isOfStep !== true && known !== undefined)) return known
   const plan = yield* Effect.catchAllCause(changedPlan(run, prepareStep), cause =>
     Effect.as(
-      Effect.logWarning(`\`prepareStep\` failed when call ${call.toolCallId} was resumed.`, cause),
+      logWarning(`\`prepareStep\` failed when call ${call.toolCallId} was resumed.`, cause),
       undefined
     )
   )
@@ -127,7 +128,7 @@ export const prepareLeg = Effect.fnUntraced(function* <
     keepIds(run)
     const prompt = [...run.instructions, ...run.input.slice(0, -1)]
     run.suspension.leg = { snapshot: claimed, prompt, call, decided: read, tool, claim }
-    run.suspension.leave = () => Effect.ignoreLogged(releaseCall(claim))
+    run.suspension.leave = () => ignoreLogged(releaseCall(claim))
     const leg: PreparedLeg<Needs, Tools, Memory> = { run, options: again }
     return leg
   })

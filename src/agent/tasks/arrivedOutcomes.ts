@@ -1,7 +1,9 @@
 /** Outcomes of other runs' tasks that have come into the thread of a run since its last step. */
+
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { taskOf } from "../../background/taskChunks.js"
+import { logWarning } from "../../protocol/logging.js"
 import type { Message, ToolResultPart } from "../../protocol/Message.js"
 import type { Run } from "../loop/run.js"
 import type { RunThread } from "../runThread.js"
@@ -55,10 +57,7 @@ const arrived = ({ id, store }: RunThread, open: ReadonlyMap<string, ToolResultP
   }).pipe(
     Effect.catchAll(error =>
       Effect.as(
-        Effect.logWarning(
-          `Outcomes that have arrived in thread ${id} could not be read: ${error.message}`,
-          error
-        ),
+        logWarning(`Outcomes that have arrived in thread ${id} could not be read: ${error.message}`, error),
         new Map<string, ToolResultPart>()
       )
     )

@@ -1,9 +1,12 @@
 /** The tools of an agent, as a manager of background tasks runs them: beside the conversation, and again after a restart. */
+
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as FiberRefs from "effect/FiberRefs"
 import type { Executed, Executor, TaskContext } from "../../background/Executor.js"
 import type { AgentSettings } from "../../background/settings.js"
+import { callUser } from "../../protocol/foreignValue.js"
+import { logWarning } from "../../protocol/logging.js"
 import type { Message } from "../../protocol/Message.js"
 import type * as Usage from "../../protocol/tokens.js"
 import type { ThreadTurn } from "../../storage/ThreadStore.js"
@@ -93,7 +96,7 @@ export const executorOf = <R>(
 ): Executor => ({
   execute: (context): Effect.Effect<Executed, unknown> =>
     attempted(tool.definition, context, run.traced, seen =>
-      Effect.suspend(() => execute(seen.task.args, contextOf(seen, run))).pipe(
+      callUser(() => execute(seen.task.args, contextOf(seen, run))).pipe(
         Effect.flatMap(withTold(tool.toModelOutput)),
         Effect.provideService(Caller, callerOf(seen, run)),
         Effect.scoped
@@ -109,10 +112,7 @@ export const executorOf = <R>(
 const toolsOf = <R>(agent: Agent<R>): Effect.Effect<Iterable<Tool<string, R>>, unknown> => {
   const { tools } = agent
   if (typeof tools !== "function") return Effect.succeed(tools.values())
-  return Effect.suspend(() => {
-    const made = tools({ requestContext: new Map() })
-    return Effect.isEffect(made) ? made : Effect.succeed(made)
-  })
+  return callUser(() => tools({ requestContext: new Map() }))
 }
 
 /**
@@ -122,10 +122,7 @@ const toolsOf = <R>(agent: Agent<R>): Effect.Effect<Iterable<Tool<string, R>>, u
 export const taskExecutors = Effect.fnUntraced(function* <R>(agent: Agent<R>) {
   const services = yield* Effect.context<R>()
   const tools = yield* Effect.catchAllCause(toolsOf(agent), cause =>
-    Effect.as(
-      Effect.logWarning(`The tools of agent "${agent.id}" are not known before its first run.`, cause),
-      []
-    )
+    Effect.as(logWarning(`The tools of agent "${agent.id}" are not known before its first run.`, cause), [])
   )
   const executors = new Map<string, Executor>()
   for (const tool of tools) {

@@ -14,7 +14,8 @@ export interface Executed {
 export const withTold =
   (toModelOutput: Tool<string>["toModelOutput"]) =>
   (value: unknown): Effect.Effect<Executed, unknown> =>
-    toModelOutput === undefined || isErrorValue(value)
+    // A value that cannot be looked at is a failure of the tool, also where nothing is made of it.
+    isErrorValue(value) || toModelOutput === undefined
       ? Effect.succeed({ value })
       : Effect.map(toModelOutput(value === undefined ? null : value), told => ({
           value,

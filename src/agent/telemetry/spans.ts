@@ -13,6 +13,7 @@ import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Tracer from "effect/Tracer"
+import { squash } from "../../protocol/foreignValue.js"
 import { errorType, shown } from "./failures.js"
 import { attributes } from "./names.js"
 import { Telemetry } from "./Telemetry.js"
@@ -161,4 +162,4 @@ export const within = <A, E, R>(effect: Effect.Effect<A, E, R>, span: Tracer.Spa
 
 /** How something that failed with this cause has ended. */
 export const endingOf = (cause: Cause.Cause<unknown>): Ending =>
-  Cause.isInterruptedOnly(cause) ? stopped : { _tag: "Failed", error: Cause.squash(cause) }
+  Cause.isInterruptedOnly(cause) ? stopped : { _tag: "Failed", error: squash(cause) }

@@ -23,6 +23,7 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import type { Warning } from "../../protocol/Chunk.js"
 import type { ModelError } from "../../protocol/Errors.js"
+import { squash } from "../../protocol/foreignValue.js"
 import type { Message } from "../../protocol/Message.js"
 import type * as Part from "../ModelPart.js"
 import type { LanguageModel, ModelAnswer, ModelRequest, ResponseFormat } from "../ModelPort.js"
@@ -103,7 +104,7 @@ const toParts = (
     const error = Cause.failureOption(cause)
     const saved = Option.isSome(error) ? yield* rescue(error.value, drafts, toolkit) : Option.none()
     return Option.match(saved, {
-      onNone: () => Stream.fail(modelError(Cause.squash(cause))),
+      onNone: () => Stream.fail(modelError(squash(cause))),
       onSome: parts => Stream.fromIterable(parts)
     })
   })

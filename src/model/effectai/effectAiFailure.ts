@@ -1,7 +1,9 @@
 /** What may be told of a failure of `@effect/ai`: its own messages quote addresses, bodies and what could not be read. */
+
 import * as AiError from "@effect/ai/AiError"
 import { ModelError } from "../../protocol/Errors.js"
 import { describe, type FailureInfo } from "../failureInfo.js"
+import { isPassingStatus } from "../failureKind.js"
 
 /** Where it failed. */
 export interface Place {
@@ -22,10 +24,6 @@ const responseFailures = {
   EmptyBody: "The provider sent no body."
 } as const
 
-/** Conflicts and time-outs pass, as do rate limits and what the server got wrong. */
-const isPassing = (status: number): boolean =>
-  status === 408 || status === 409 || status === 429 || status >= 500
-
 /** Descriptions quote from their second line on. */
 const firstLine = (description: string | undefined): string | undefined =>
   description?.split("\n", 1)[0]?.replace(/:\s*$/, ".")
@@ -40,7 +38,9 @@ const infoOf = (error: AiError.AiError): FailureInfo => {
     case "HttpResponseError": {
       const { headers: responseHeaders, status: statusCode } = error.response
       const told = { message: responseFailures[error.reason], statusCode, responseHeaders }
-      return describe(error.reason === "StatusCode" ? { ...told, isRetryable: isPassing(statusCode) } : told)
+      return describe(
+        error.reason === "StatusCode" ? { ...told, isRetryable: isPassingStatus(statusCode) } : told
+      )
     }
     case "MalformedOutput":
       return describe(firstLine(error.description) ?? responseFailures.Decode)

@@ -1,5 +1,4 @@
 /** An Effect stream as an answer is read: by promises, and stopped at once, also while it is silent. */
-import * as Cause from "effect/Cause"
 import * as Batch from "effect/Chunk"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -7,6 +6,7 @@ import * as FiberId from "effect/FiberId"
 import * as Runtime from "effect/Runtime"
 import * as RuntimeFlags from "effect/RuntimeFlags"
 import * as Stream from "effect/Stream"
+import { squash } from "../../protocol/foreignValue.js"
 
 type Taken<A> = IteratorResult<A, undefined>
 
@@ -72,7 +72,7 @@ class Exchange<A, E> implements AsyncIterableIterator<A, undefined> {
       // A failure is told once, and an interruption is no news to whoever stopped the stream.
       this.ended = Exit.void
       if (Exit.isSuccess(ended) || Exit.isInterrupted(ended)) taker.resolve(over)
-      else taker.reject(Cause.squash(ended.cause))
+      else taker.reject(squash(ended.cause))
     }
   }
 

@@ -2,9 +2,10 @@
  * Writes of many fibers in few transactions: what is asked for while one is in flight goes together in the next. Making a
  * transaction durable costs much more than what is in it.
  */
-import * as Cause from "effect/Cause"
+import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { squash } from "../../protocol/foreignValue.js"
 import { type Executor, type Result, SqlFailure, type Statement } from "./executor.js"
 
 export interface Group {
@@ -68,7 +69,7 @@ const fail = (entries: ReadonlyArray<Entry>, failure: SqlFailure): void => {
 }
 
 const failureOf = (cause: Cause.Cause<SqlFailure>): SqlFailure => {
-  const failure = Cause.squash(cause)
+  const failure = squash(cause)
   return failure instanceof SqlFailure
     ? failure
     : new SqlFailure({ kind: "unknown", message: "The driver broke: see the cause.", cause: failure })
