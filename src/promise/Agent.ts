@@ -113,10 +113,7 @@ const objectives = lazily(() => import("../agent/goals/objectives.js"))
 
 const idOf = (field: keyof ResumeStreamOptions, id: unknown): string => {
   if (typeof id === "string" && id !== "") return id
-  throw new InvalidConfiguration({
-    field,
-    message: `\`${field}\` is no id. Give the one that the chunks of the suspended call have.`
-  })
+  throw wrongValue(field, id, "Give the one that the chunks of the suspended call have.")
 }
 
 /** What the model of an agent may call that is more than a tool. */
