@@ -35,7 +35,7 @@ import type { OutputOf, WithStructuredOutput } from "./structuredOutput.js"
 import { legOf, routed } from "./suspension/deciding.js"
 import { answerOf, type Decision } from "./suspension/decisions.js"
 import { listSuspended, type SuspendedFilter, type SuspendedRun } from "./suspension/finding.js"
-import { firstTurn, idleBeginning } from "./tasks/idleBeginning.js"
+import { firstTurn, idleBeginning, ofRun } from "./tasks/idleBeginning.js"
 import { type ResumeOptions, resumeCall } from "./tasks/resuming.js"
 import { taskExecutors } from "./tasks/taskExecutor.js"
 import { beginWith, resumed, turnOf, untilIdle } from "./tasks/untilIdle.js"
@@ -168,7 +168,7 @@ const decided = <
         const call = yield* resumeCall(agent, answerOf(decision), options, control)
         return resumed(options, call)
       }
-      const beginning = yield* idleBeginning(agent, options, control)
+      const beginning = yield* idleBeginning(agent, ofRun(options), control)
       const leg = yield* Effect.acquireRelease(
         legOf(agent, route, decision, options, {}, control, firstTurn(beginning)),
         ({ run }) => Effect.suspend(run.close)

@@ -18,7 +18,7 @@ import type { Turn } from "../prepare.js"
 import type { MemoryOptions, RunOptions } from "../RunOptions.js"
 import type { Observe } from "../recording.js"
 import { recordRun, recordStream, retentionOf, runForEachChunk, untilIdleStream } from "../recording.js"
-import { firstTurn, idleBeginning } from "../tasks/idleBeginning.js"
+import { firstTurn, idleBeginning, ofRun } from "../tasks/idleBeginning.js"
 import { checkResume, type ResumeOptions, recordResumed } from "../tasks/resuming.js"
 import { answerOf, type Decision } from "./decisions.js"
 import { locate } from "./finding.js"
@@ -109,7 +109,7 @@ export const recordDecided = Effect.fnUntraced(function* <
   if (route._tag === "Task") {
     return yield* recordResumed(agent, answerOf(decision), { ...defaults, ...options }, observe, control)
   }
-  const beginning = yield* idleBeginning(agent, { ...defaults, ...options }, control)
+  const beginning = yield* idleBeginning(agent, ofRun({ ...defaults, ...options }), control)
   const preparing = legOf(agent, route, decision, options, defaults, control, firstTurn(beginning))
   if (beginning === undefined) {
     const { run } = yield* preparing

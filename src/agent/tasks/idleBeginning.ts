@@ -27,6 +27,12 @@ export interface Beginning<R> {
   readonly answered: Answered
 }
 
+/** The options of the run that goes on, without the call that a decision is about. */
+export const ofRun = <Options extends { readonly toolCallId?: unknown }>({
+  toolCallId: _,
+  ...options
+}: Options): Omit<Options, "toolCallId"> => options
+
 /** `undefined`: the run is no such turn, or there are no background tasks that anybody could wait for. */
 export const idleBeginning = <R>(
   agent: Agent<R>,

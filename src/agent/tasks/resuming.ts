@@ -24,7 +24,7 @@ import type { MemoryOptions, RunOptions } from "../RunOptions.js"
 import type { Observe, Recording } from "../recording.js"
 import { recordStream } from "../recording.js"
 import { structureOf } from "../structuredOutput.js"
-import { type Beginning, idleBeginning } from "./idleBeginning.js"
+import { type Beginning, idleBeginning, ofRun } from "./idleBeginning.js"
 import { taskExecutors } from "./taskExecutor.js"
 
 /**
@@ -140,7 +140,7 @@ export const resumeCall = Effect.fnUntraced(function* <R>(
     })
   }
   const manager = found.value
-  const beginning = yield* idleBeginning(agent, options, control)
+  const beginning = yield* idleBeginning(agent, ofRun(options), control)
   yield* manager.register(agent.id, yield* taskExecutors(agent))
   const task = yield* find(agent, manager, options)
   if (beginning !== undefined) yield* checked(() => checkThread(task, options.memory))
