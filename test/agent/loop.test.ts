@@ -211,7 +211,7 @@ describe("what a call comes to", () => {
       Errors.InvalidToolOutput,
       /"liar" returned a wrong output: ok/
     ],
-    ["a failure with an error", toolCall("c", "broken", {}), OutOfRange, /^out of range$/],
+    ["a failure with an error", toolCall("c", "broken", {}), OutOfRange, /^OutOfRange: out of range$/],
     ["a failure with a value", toolCall("c", "strict", { n: 0 }), Errors.ToolFailed, /^zero$/],
     ["a defect", toolCall("c", "dying", {}), TypeError, /^a defect$/],
     ["a throw", toolCall("c", "throwing", {}), TypeError, /^thrown$/]

@@ -830,7 +830,7 @@ describe("what cannot work is refused before any chunk", () => {
     ["an empty thread", { ...memory, thread: "" }, "memory.thread"],
     ["no thread", { resource: "u1" }, "memory.thread"],
     ["a thread that is null", { ...memory, thread: null }, "memory.thread"],
-    ["a thread with an empty id", { ...memory, thread: { id: "" } }, "memory.thread"],
+    ["a thread with an empty id", { ...memory, thread: { id: "" } }, "memory.thread.id"],
     ["a thread without an id", { ...memory, thread: { title: "x" } }, "memory.thread"],
     ["a thread that is a number", { ...memory, thread: 1 }, "memory.thread"],
     ["an empty resource", { ...memory, resource: "" }, "memory.resource"],

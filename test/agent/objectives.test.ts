@@ -172,7 +172,7 @@ describe("what is refused", () => {
     ["maxRuns", Agent.setObjective(agent, "Count.", { ...thread, maxRuns: 1.5 })],
     ["threadId", Agent.setObjective(agent, "Count.", { ...thread, threadId: "" })],
     ["resourceId", Agent.setObjective(agent, "Count.", loosely({ threadId: "t" }))],
-    ["threadId", Agent.setObjective(agent, "Count.", undefined as never)],
+    ["options", Agent.setObjective(agent, "Count.", undefined as never)],
     ["status", Agent.setObjective(agent, "Count.", loosely({ ...thread, status: "active" }))],
     ["threadId", Agent.getObjective(agent, loosely({}))],
     ["maxRuns", Agent.getObjective(agent, loosely({ ...thread, maxRuns: 1 }))],

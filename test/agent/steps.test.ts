@@ -16,7 +16,19 @@ import {
   Tool
 } from "eddy"
 import { ScriptedModel } from "eddy/testing"
-import { Context, Data, Deferred, Effect, Exit, Fiber, Layer, Schema, Stream, Supervisor } from "effect"
+import {
+  Context,
+  Data,
+  Deferred,
+  Effect,
+  Either,
+  Exit,
+  Fiber,
+  Layer,
+  Schema,
+  Stream,
+  Supervisor
+} from "effect"
 import { expectGrammar } from "../support/grammar.js"
 import {
   chunksOf,
@@ -747,7 +759,11 @@ describe("activeTools", () => {
       const model = ScriptedModel.make([])
       const error = { _tag: "InvalidConfiguration", field, message: expect.stringMatching(words) }
       expect(yield* refusalOf(Agent.stream(agentOf(model), "go", options))).toMatchObject(error)
-      expect(yield* refusalOf(Agent.stream(agentOf(model, options), "go"))).toMatchObject(error)
+      const ofAgent = Effect.try({ try: () => agentOf(model, options), catch: refusal => refusal })
+      const refusal = yield* Effect.either(ofAgent)
+      expect(
+        Either.isLeft(refusal) ? refusal.left : yield* refusalOf(Agent.stream(refusal.right, "go"))
+      ).toMatchObject(error)
       expect(model.requests).toHaveLength(0)
     })
   )
@@ -965,12 +981,12 @@ describe("toModelOutput", () => {
     ["dies", () => Effect.die(new TypeError("oh no"))]
   ]
 
-  it.effect.each(broken)("that %s is a failure of the tool, and the run goes on", ([, toModelOutput]) =>
+  it.effect.each(broken)("that %s is a failure of the tool, and the run goes on", ([what, toModelOutput]) =>
     Effect.gen(function* () {
       const { chunks, told } = yield* telling(toModelOutput)
       expect(only(chunks, "tool-result")).toHaveLength(0)
       expect(errorsOf(chunks)).toStrictEqual([expect.objectContaining({ message: "oh no" })])
-      expect(told).toStrictEqual([{ type: "error-text", value: "oh no" }])
+      expect(told).toStrictEqual([{ type: "error-text", value: what === "fails" ? "Oops: oh no" : "oh no" }])
       expect(finishOf(chunks).stepResult.reason).toBe("stop")
     })
   )

@@ -150,7 +150,7 @@ describe("tasks that settle", () => {
       expect(outputIn(last, "c1")).toStrictEqual({ type: "json", value: { n: 1 } })
       expect(outputIn(last, "c2")).toMatchObject({ type: "error-text" })
       expect(outputIn(last, "c3")).toMatchObject({ type: "error-text" })
-      expect(outputIn(last, "c4")).toStrictEqual({ type: "error-text", value: "boom" })
+      expect(outputIn(last, "c4")).toStrictEqual({ type: "error-text", value: "Broken: boom" })
       expect(["c1", "c2", "c3", "c4"].map(id => eventsOf(open.chunks, id).at(-1))).toStrictEqual([
         "completed",
         "failed",

@@ -67,7 +67,7 @@ describe("a thread", () => {
   for (const [name, tool, value] of [
     ["the result", giving({ found: 3 }), { found: 3 }],
     ["a text", giving("three"), "three"],
-    ["what went wrong", failing("no luck"), "no luck"],
+    ["what went wrong", failing("no luck"), "Broken: no luck"],
     ["that it took too long", hanging(), expect.stringContaining("50 ms")],
     ["that it was cancelled", hanging(), expect.stringContaining("cancelled")]
   ] as const) {

@@ -124,7 +124,10 @@ describe("a server that knows who asks", () => {
     })
     const [tool, tools] = what.startsWith("approval") ? ["pay", { pay }] : ["ask", { ask }]
     const clerk = agentWith([calling(tool), saying("It waits."), saying("Mine.")], { tools })
-    const { eddy, serving } = await served({ clerk, other: agentWith([saying("Mine.")]) }, { authenticate })
+    const { eddy, serving } = await served(
+      { clerk, other: agentWith([saying("Mine.")], { id: "other" }) },
+      { authenticate }
+    )
     const hers = { messages: "Hello", runId: "hers", ...(at === undefined ? {} : { memory: at }) }
     await (await post(`${serving.url}/api/agents/clerk/stream`, hers, as("alice"))).text()
     await serving.close()

@@ -464,7 +464,7 @@ describe("the option", () => {
     await refused({ schema: person, errorStrategy: "fallback" }, "structuredOutput.fallbackValue")
     await refused({ schema: person, fallbackValue: {} }, "structuredOutput.fallbackValue")
     await refused({ schema: { a: z.string() } }, "structuredOutput.schema")
-    await refused({ schema: person, model: 5 }, "model")
+    await refused({ schema: person, model: 5 }, "structuredOutput.model")
     await refused({ schema: person, instructions: 5 }, "structuredOutput.instructions")
   })
 
