@@ -8,12 +8,12 @@ import {
   type EddyOptions,
   InMemoryStore,
   InvalidConfiguration,
-  InvalidTaskState,
+  RunNotFound,
   type StreamOptions,
   type Task,
-  TaskNotFound,
   type ThreadMessage,
   type ToolBackground,
+  ToolCallNotPending,
   type ToolExecutionContext
 } from "eddy/promise"
 import { ScriptedModel } from "eddy/testing"
@@ -661,11 +661,9 @@ describe("a call that suspends", () => {
     expect(await rejection(agent.resumeStream({ reviewer: 1 }, call))).toMatchObject({
       _tag: "InvalidResumeData"
     })
-    expect(await rejection(agent.resumeStream({}, { ...call, toolCallId: "c2" }))).toBeInstanceOf(
-      TaskNotFound
-    )
+    expect(await rejection(agent.resumeStream({}, { ...call, toolCallId: "c2" }))).toBeInstanceOf(RunNotFound)
     const others = { ...call, memory: { thread: "t1", resource: "u2" } }
-    expect(await rejection(agent.resumeStream({ reviewer: "eve" }, others))).toBeInstanceOf(TaskNotFound)
+    expect(await rejection(agent.resumeStream({ reviewer: "eve" }, others))).toBeInstanceOf(RunNotFound)
     for (const field of ["runId", "toolCallId"] as const) {
       const error = await rejection(agent.resumeStream({}, { ...call, [field]: "" }))
       expect(error).toBeInstanceOf(InvalidConfiguration)
@@ -676,7 +674,7 @@ describe("a call that suspends", () => {
     })
     expect(await manager.getTask(taskId)).toMatchObject({ status: "suspended" })
     await manager.cancel(taskId)
-    expect(await rejection(agent.resumeStream({ reviewer: "ada" }, call))).toBeInstanceOf(InvalidTaskState)
+    expect(await rejection(agent.resumeStream({ reviewer: "ada" }, call))).toBeInstanceOf(ToolCallNotPending)
     const alone = new Agent({ id: "researcher", model: ScriptedModel.make([]) })
     expect(await rejection(alone.resumeStream({}, call))).toMatchObject({ _tag: "RunNotFound" })
   })
