@@ -192,8 +192,9 @@ const decided = <
  *
  * Fails, before any chunk, when no such run of this agent waits (`RunNotFound`), or not for this call (`ToolCallNotPending`: of
  * two who decide about one call at once, one is told so); when the data does not match the `resume` schema of the tool
- * (`InvalidResumeData`), or with wrong options (`InvalidConfiguration`): the call waits as before then. Of calls in the
- * background also with `TaskNotFound`, `InvalidTaskState` and `TaskExecutorNotFound`.
+ * (`InvalidResumeData`), or with wrong options (`InvalidConfiguration`): the call waits as before then. A call in the background
+ * that was decided already, or never waited, is `ToolCallNotPending` too; it also fails with `TaskExecutorNotFound`, and with
+ * `InvalidTaskState` where the manager is shut down.
  *
  * @since 0.1.0
  * @category suspension

@@ -53,7 +53,7 @@ const room = 64
 
 const isOutput = ({ type }: Chunk): boolean => type === "background-task-output"
 
-/** Chunks that somebody is behind with. Of what tasks write, the oldest goes when it is too much; nothing else does. */
+/** Chunks that somebody is behind with. When tasks write too much, each output replaces the oldest of its task; all else stays. */
 class Backlog {
   private chunks: Array<Chunk> = []
   private outputs = 0
@@ -63,8 +63,15 @@ class Backlog {
   }
 
   add(chunk: Chunk): void {
-    if (isOutput(chunk)) {
-      if (this.outputs >= capacity) this.chunks.splice(this.chunks.findIndex(isOutput), 1)
+    if (chunk.type === "background-task-output") {
+      const { taskId } = chunk.payload
+      const oldest =
+        this.outputs < capacity
+          ? -1
+          : this.chunks.findIndex(
+              other => other.type === "background-task-output" && other.payload.taskId === taskId
+            )
+      if (oldest >= 0) this.chunks.splice(oldest, 1)
       else this.outputs++
     }
     this.chunks.push(chunk)

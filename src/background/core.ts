@@ -20,6 +20,7 @@ import type { Fork } from "./fibers.js"
 import type { Hub } from "./hub.js"
 import type { Settings } from "./settings.js"
 import type { Slots } from "./slots.js"
+import type { Turns } from "./turns.js"
 
 /** Who runs which tools, by agent and name, and tasks by id. */
 export class Executors {
@@ -54,6 +55,7 @@ export interface Core {
   readonly store: TaskStore["Type"]
   readonly threads: ThreadStore["Type"]
   readonly hub: Hub
+  readonly turns: Turns
   readonly slots: Slots
   readonly executors: Executors
   /** This process, among all that share the store. */

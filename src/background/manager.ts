@@ -22,6 +22,7 @@ import { acknowledge } from "./settling.js"
 import { shutDown } from "./shuttingDown.js"
 import { Slots } from "./slots.js"
 import type { Dispatched, ManagerService, NewTask } from "./TaskManager.js"
+import { Turns } from "./turns.js"
 import { adopt, cleanUp, recover, renew, upkeep } from "./upkeep.js"
 
 const closed = (toolName: string, agentId: string): TaskRejected =>
@@ -154,6 +155,7 @@ export const make = Effect.fnUntraced(function* (settings: Settings, executors: 
     store,
     threads,
     hub,
+    turns: new Turns(fork),
     slots: new Slots(fibers.start, settings.globalConcurrency, fork),
     executors,
     owner: ids.next("owner"),

@@ -116,10 +116,13 @@ const perform = (core: Core, entry: Entry): Effect.Effect<Effect.Effect<void>> =
   }
   const throttle = new Throttle(core, entry)
   entry.flush = () => throttle.flush()
+  // What it wrote is told before its end.
   return Effect.map(
-    attempt(core, entry, executor, output => throttle.write(output)),
+    Effect.zipLeft(
+      attempt(core, entry, executor, output => throttle.write(output)),
+      throttle.drained
+    ),
     end => {
-      throttle.flush()
       entry.flush = undefined
       return after(core, entry, end)
     }

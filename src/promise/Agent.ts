@@ -258,8 +258,8 @@ export class Agent {
    * streams what happens to it: with `untilIdle` also the turn that answers to its result.
    *
    * Rejects, and leaves the call as it was, with `RunNotFound` when no such run waits, with `ToolCallNotPending` when it does not
-   * wait for this call, with `InvalidResumeData` when the data is wrong; of tasks also with `TaskNotFound`, `InvalidTaskState` or
-   * `TaskExecutorNotFound`.
+   * wait for this call, with `InvalidResumeData` when the data is wrong. A task that was decided already, or never waited, is
+   * `ToolCallNotPending` too; of tasks it also rejects with `TaskExecutorNotFound`, and with `InvalidTaskState` after the shutdown.
    */
   resumeStream(data: unknown, options: ResumeStreamOptions): Promise<ModelOutput> {
     return this.#decide({ _tag: "Resume", data }, options)

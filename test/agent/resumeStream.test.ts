@@ -284,7 +284,7 @@ describe("a call that cannot be resumed", () => {
     )
 
   const yes = { answer: "yes" }
-  const missing = { _tag: "TaskNotFound" }
+  const missing = { _tag: "RunNotFound" }
 
   refused("of another run", { runId: "r2" }, yes, missing)
   refused("that is none", { toolCallId: "c9" }, yes, missing)
@@ -320,7 +320,10 @@ describe("a call that cannot be resumed", () => {
       yield* idling(agent, { runId: "r1" })
       yield* chunksOf(Agent.resumeStream(agent, yes, call("c1")))
       const open = yield* opened(Agent.resumeStream(agent, yes, call("c1")))
-      expect(failureOf(open)).toMatchObject({ _tag: "InvalidTaskState", status: "completed" })
+      expect(failureOf(open)).toMatchObject({
+        _tag: "ToolCallNotPending",
+        message: expect.stringContaining("completed")
+      })
     }).pipe(managed())
   )
 

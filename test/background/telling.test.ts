@@ -1,7 +1,7 @@
 /** What is told of tasks: to those who listen, as it happens, and to those who asked to be called. */
 import { describe, expect, it } from "@effect/vitest"
 import { BackgroundTasks } from "eddy"
-import { Effect, Exit, Fiber, Scope, Stream } from "effect"
+import { Effect, Exit, Fiber, Predicate, Scope, Stream } from "effect"
 import { Hub } from "../../src/background/hub.js"
 import {
   breathe,
@@ -21,6 +21,11 @@ const outputs = (items: ReadonlyArray<BackgroundTasks.TaskChunk>): ReadonlyArray
   items.flatMap(chunk =>
     chunk.type === "background-task-output" ? [chunk.payload.payload.payload.output] : [chunk.type]
   )
+
+/** A turn of the event loop: promises and timers that are due get theirs. */
+const turn = Effect.promise(() => new Promise(resolve => setTimeout(resolve, 0)))
+
+const half = BackgroundTasks.capacity / 2
 
 describe("what a task writes", () => {
   const writing = () => {
@@ -115,6 +120,90 @@ describe("what a task writes", () => {
       yield* dispatch(process, "a", tool)
       yield* pass("1 minutes")
       expect(outputs(items)).toEqual(["background-task-running", 1, 2, "background-task-suspended"])
+    })
+  )
+})
+
+describe("tasks that write more than their readers can take between two turns", () => {
+  const many = 9000
+  const writing = (name: string, end: Effect.Effect<unknown, unknown> = Effect.void) =>
+    executor(({ write }) =>
+      Effect.suspend(() => {
+        for (let index = 0; index < many; index++) write({ name, index })
+        return end
+      })
+    )
+  const indexesOf = (items: ReadonlyArray<BackgroundTasks.TaskChunk>, name: string) =>
+    outputs(items).flatMap(output =>
+      Predicate.isRecord(output) && output["name"] === name ? [Number(output["index"])] : []
+    )
+
+  it.scoped("end no reader, keep the newest outputs in order, and lose no other event", () =>
+    Effect.gen(function* () {
+      const process = yield* start()
+      const readers = yield* Effect.all([0, 1, 2].map(() => collect(process.background.stream())))
+      const tasks = yield* Effect.forEach(["a", "b"], name => dispatch(process, name, writing(name)))
+      for (const { taskId } of tasks) yield* process.background.await(taskId)
+      yield* turn
+      for (const { fiber, items } of readers) {
+        expect(fiber.unsafePoll()).toBeNull()
+        for (const name of ["a", "b"]) {
+          const indexes = indexesOf(items, name)
+          expect(indexes).toEqual([...indexes].sort((one, other) => one - other))
+          expect(indexes.slice(-half)).toEqual(
+            Array.from({ length: half }, (_, index) => many - half + index)
+          )
+          expect(indexes.length).toBeLessThan(BackgroundTasks.capacity)
+        }
+        const events = items.flatMap(({ payload, type }) =>
+          type === "background-task-output"
+            ? []
+            : [`${type.slice("background-task-".length)} ${payload.toolCallId}`]
+        )
+        expect([...events].sort()).toEqual(["completed a", "completed b", "running a", "running b"])
+        expect(items.at(-1)?.type).toBe("background-task-completed")
+      }
+    })
+  )
+
+  it.scoped("take turns", () =>
+    Effect.gen(function* () {
+      const process = yield* start()
+      const { items } = yield* collect(process.background.stream())
+      const hands = yield* Effect.forEach(["a", "b"], name =>
+        dispatch(process, name, writing(name, Effect.never))
+      )
+      while (indexesOf(items, "b").length < 100) yield* turn
+      expect(indexesOf(items, "a").length).toBeLessThan(half)
+      // The last of it is told when the task is cancelled before its turn.
+      for (const { taskId } of hands) yield* process.background.cancel(taskId)
+      yield* turn
+      for (const name of ["a", "b"]) expect(indexesOf(items, name).at(-1)).toBe(many - 1)
+    })
+  )
+
+  it.scoped("fail, are suspended and are stopped after their last output", () =>
+    Effect.gen(function* () {
+      const process = yield* start()
+      const { items } = yield* collect(process.background.stream())
+      yield* dispatch(process, "a", writing("a", Effect.fail("no luck")))
+      const suspending = executor(({ suspend, write }) =>
+        Effect.suspend(() => {
+          for (let index = 0; index < many; index++) write({ name: "b", index })
+          return suspend("x")
+        })
+      )
+      yield* dispatch(process, "b", suspending)
+      const ends = (): ReadonlyArray<string> =>
+        items.flatMap(({ type }, index) => (/failed|suspended/.test(type) ? [`${type} ${index}`] : []))
+      while (ends().length < 2) yield* turn
+      for (const [name, type] of [
+        ["a", "background-task-failed"],
+        ["b", "background-task-suspended"]
+      ] as const) {
+        const ofTask = outputs(items.filter(({ payload }) => payload.toolCallId === name))
+        expect(ofTask.slice(-2)).toEqual([{ name, index: many - 1 }, type])
+      }
     })
   )
 })
@@ -302,17 +391,13 @@ describe("a stream of tasks", () => {
       const latch = yield* Effect.makeLatch()
       const slow = yield* Effect.fork(Stream.runForEach(process.background.stream(), () => latch.await))
       const { items } = yield* collect(process.background.stream())
-      const half = BackgroundTasks.capacity / 2
       const tool = executor(({ write }) =>
-        Effect.repeatN(
-          Effect.zipRight(
-            Effect.sync(() => {
-              for (let index = 0; index < half; index++) write(index)
-            }),
-            breathe
-          ),
-          2
-        )
+        Effect.gen(function* () {
+          for (const told of [1, 2, 3]) {
+            for (let index = 0; index < half; index++) write(index)
+            while (items.length < told * half + 1) yield* turn
+          }
+        })
       )
       const { taskId } = yield* dispatch(process, "a", tool)
       const task = yield* process.background.await(taskId)

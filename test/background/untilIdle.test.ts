@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { Chunk, Task } from "eddy"
 import { Cause, Deferred, Effect, Exit, Fiber, FiberId, FastCheck as fc, Stream } from "effect"
-import type { Happening } from "../../src/background/hub.js"
+import { capacity, type Happening } from "../../src/background/hub.js"
 import type { ManagerService } from "../../src/background/TaskManager.js"
 import { outputChunk, runningChunk, settledChunk, suspendedChunk } from "../../src/background/taskChunks.js"
 import * as UntilIdle from "../../src/background/UntilIdle.js"
@@ -186,6 +186,38 @@ describe("what happens to a task", () => {
         "background-task-completed",
         "start"
       ])
+    })
+  )
+
+  it.effect("as output is kept when another task writes more than its reader takes", () =>
+    Effect.gen(function* () {
+      const { complete, manager, run, write } = stub()
+      const chunks: Array<Chunk.Chunk> = []
+      const latch = yield* Effect.makeLatch()
+      const reader = Stream.runForEach(UntilIdle.make(optionsOf(manager)), chunk =>
+        Effect.zipRight(
+          latch.await,
+          Effect.sync(() => void chunks.push(chunk))
+        )
+      )
+      run("quiet")
+      run("loud")
+      const fiber = yield* Effect.fork(reader)
+      yield* settle
+      write("quiet")
+      for (let count = 0; count < 2 * capacity; count++) write("loud")
+      complete("quiet")
+      complete("loud")
+      yield* latch.open
+      yield* Fiber.join(fiber)
+      const ofQuiet = chunks.flatMap(chunk =>
+        (chunk.type === "background-task-output" || chunk.type === "background-task-completed") &&
+        chunk.payload.taskId === "quiet"
+          ? [chunk.type]
+          : []
+      )
+      expect(ofQuiet).toEqual(["background-task-output", "background-task-completed"])
+      expect(chunks.filter(({ type }) => type === "background-task-output")).toHaveLength(capacity)
     })
   )
 

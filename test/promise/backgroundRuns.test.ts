@@ -8,12 +8,12 @@ import {
   type EddyOptions,
   InMemoryStore,
   InvalidConfiguration,
-  InvalidTaskState,
+  RunNotFound,
   type StreamOptions,
   type Task,
-  TaskNotFound,
   type ThreadMessage,
   type ToolBackground,
+  ToolCallNotPending,
   type ToolExecutionContext
 } from "eddy/promise"
 import { ScriptedModel } from "eddy/testing"
@@ -531,6 +531,53 @@ describe("a stream that is open until everything is answered", () => {
   })
 })
 
+describe("a tool that writes without awaiting", () => {
+  it("ends no reader: the newest outputs come in order, and every other event", async () => {
+    const many = 9000
+    const tool = createTool({
+      id: "research",
+      description: "",
+      inputSchema: z.object({}),
+      background: { enabled: true },
+      execute: (_, { writer }) => {
+        for (let index = 0; index < many; index++) void writer?.write({ index })
+        return Promise.resolve("done")
+      }
+    })
+    const { agent, manager } = setting(
+      [
+        calls(["c1", "research", {}], ["c2", "research", {}]),
+        reply("On it."),
+        reply("Done."),
+        reply("Done.")
+      ],
+      { tools: { research: tool } }
+    )
+    const events = (async () => {
+      const chunks: Array<Chunk> = []
+      for await (const chunk of manager.stream()) {
+        chunks.push(chunk)
+        if (of(chunks, "background-task-completed").length === 2) break
+      }
+      return chunks
+    })()
+    const output = await agent.stream("go", { memory, untilIdle: true })
+    for (const chunks of [await collect(output.fullStream), await events]) {
+      expect(of(chunks, "background-task-running")).toHaveLength(2)
+      expect(of(chunks, "background-task-completed")).toHaveLength(2)
+      for (const id of ["c1", "c2"]) {
+        const indexes = of(chunks, "background-task-output").flatMap(
+          ({ payload: { payload, toolCallId } }) =>
+            toolCallId === id ? [Number(Object(payload.payload.output).index)] : []
+        )
+        const first = many - indexes.length
+        expect(indexes.slice(-4096)).toEqual(Array.from({ length: 4096 }, (_, index) => many - 4096 + index))
+        expect(first).toBeGreaterThan(0)
+      }
+    }
+  })
+})
+
 describe("a call that suspends", () => {
   const review = () =>
     createTool({
@@ -614,11 +661,9 @@ describe("a call that suspends", () => {
     expect(await rejection(agent.resumeStream({ reviewer: 1 }, call))).toMatchObject({
       _tag: "InvalidResumeData"
     })
-    expect(await rejection(agent.resumeStream({}, { ...call, toolCallId: "c2" }))).toBeInstanceOf(
-      TaskNotFound
-    )
+    expect(await rejection(agent.resumeStream({}, { ...call, toolCallId: "c2" }))).toBeInstanceOf(RunNotFound)
     const others = { ...call, memory: { thread: "t1", resource: "u2" } }
-    expect(await rejection(agent.resumeStream({ reviewer: "eve" }, others))).toBeInstanceOf(TaskNotFound)
+    expect(await rejection(agent.resumeStream({ reviewer: "eve" }, others))).toBeInstanceOf(RunNotFound)
     for (const field of ["runId", "toolCallId"] as const) {
       const error = await rejection(agent.resumeStream({}, { ...call, [field]: "" }))
       expect(error).toBeInstanceOf(InvalidConfiguration)
@@ -629,7 +674,7 @@ describe("a call that suspends", () => {
     })
     expect(await manager.getTask(taskId)).toMatchObject({ status: "suspended" })
     await manager.cancel(taskId)
-    expect(await rejection(agent.resumeStream({ reviewer: "ada" }, call))).toBeInstanceOf(InvalidTaskState)
+    expect(await rejection(agent.resumeStream({ reviewer: "ada" }, call))).toBeInstanceOf(ToolCallNotPending)
     const alone = new Agent({ id: "researcher", model: ScriptedModel.make([]) })
     expect(await rejection(alone.resumeStream({}, call))).toMatchObject({ _tag: "RunNotFound" })
   })

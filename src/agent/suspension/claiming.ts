@@ -4,7 +4,7 @@ import * as Either from "effect/Either"
 import { StorageError } from "../../protocol/Errors.js"
 import { logWarning } from "../../protocol/logging.js"
 import { change, notPending, type Store } from "./savedRuns.js"
-import { claim, isClaimedBy, isSettled, release } from "./snapshot.js"
+import { claim, isClaimedBy, isSettled, release, type Snapshot } from "./snapshot.js"
 
 /** A lease that was not renewed for so long has ended: others may decide about the call again. */
 const leaseMs = 60_000
@@ -21,8 +21,11 @@ const never = (): boolean => false
 
 const leaseOf = ({ owner }: Claim) => ({ owner, duration: leaseMs })
 
-/** Claims a call. Fails with `ToolCallNotPending` when another process was faster. The run as it is then. */
-export const claimCall = (call: Claim) => {
+/**
+ * Claims a call of a run that was read before. Fails with `ToolCallNotPending` when another decision was faster, also when the run
+ * is over by then. The run as it is then.
+ */
+export const claimCall = (call: Claim, before: Snapshot) => {
   const { owner, runId, store, toolCallId } = call
   return change(
     store,
@@ -35,6 +38,10 @@ export const claimCall = (call: Claim) => {
     },
     never,
     leaseOf(call)
+  ).pipe(
+    Effect.catchTag("RunNotFound", () =>
+      Effect.fail(notPending(runId, toolCallId, { ...before, calls: [] }, []))
+    )
   )
 }
 

@@ -24,7 +24,7 @@ import { answerOf, type Decision } from "./decisions.js"
 import { locate } from "./finding.js"
 import { type PreparedLeg, prepareLeg } from "./leg.js"
 import type { SavedRun, Store } from "./savedRuns.js"
-import { knows } from "./snapshot.js"
+import { isOpen } from "./snapshot.js"
 
 /** What a decision is about. */
 export type Route =
@@ -61,8 +61,9 @@ export const routed = Effect.fnUntraced(function* <R>(agent: Agent<R>, options: 
     return yield* located.left
   }
   const saved = located.right
-  const isKnown = toolCallId === undefined || knows(saved.snapshot, toolCallId)
-  if (!isKnown && (yield* isTask(agent.id, options))) return task
+  // A call in the background has its acknowledgement in the run, and is decided as a task.
+  const isOfRun = toolCallId === undefined || isOpen(saved.snapshot, toolCallId)
+  if (!isOfRun && (yield* isTask(agent.id, options))) return task
   const run: Route = { _tag: "Run", store, saved }
   return run
 })

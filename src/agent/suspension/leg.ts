@@ -124,7 +124,7 @@ export const prepareLeg = Effect.fnUntraced(function* <
     const tool = yield* toolOf(run, found)
     const read = yield* readDecided(tool, found, decided)
     const claim = { store, runId, toolCallId: call.toolCallId, owner: ids.next("owner") }
-    const claimed = yield* claimCall(claim)
+    const claimed = yield* claimCall(claim, saved.snapshot)
     keepIds(run)
     const prompt = [...run.instructions, ...run.input.slice(0, -1)]
     run.suspension.leg = { snapshot: claimed, prompt, call, decided: read, tool, claim }

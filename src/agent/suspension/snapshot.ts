@@ -69,9 +69,12 @@ export const find = (snapshot: Snapshot, id: string | undefined, holders: Holder
   return only === undefined || more.length > 0 ? undefined : foundIn(call, only)
 }
 
-/** Whether the run has made a call of this id, whatever has become of it. */
-export const knows = ({ calls }: Snapshot, id: string): boolean =>
-  calls.some(call => call.toolCallId === id || id.startsWith(`${call.toolCallId}${separator}`))
+/** Whether a call of this id has no outcome in the run, also when its decision is being carried out. */
+export const isOpen = ({ calls }: Snapshot, id: string): boolean =>
+  calls.some(
+    ({ status, toolCallId }) =>
+      status === "waiting" && (toolCallId === id || id.startsWith(`${toolCallId}${separator}`))
+  )
 
 const withCall = (snapshot: Snapshot, id: string, change: (call: SavedCall) => SavedCall): Snapshot => ({
   ...snapshot,

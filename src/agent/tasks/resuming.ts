@@ -9,11 +9,11 @@ import { type ManagerService, TaskManager } from "../../background/TaskManager.j
 import {
   type AgentError,
   InvalidConfiguration,
-  InvalidTaskState,
-  TaskNotFound
+  RunNotFound,
+  ToolCallNotPending
 } from "../../protocol/Errors.js"
 import { checkOptions } from "../../protocol/options.js"
-import type { Task } from "../../protocol/Task.js"
+import type { Task, TaskStatus } from "../../protocol/Task.js"
 import type * as Tool from "../../tool/Tool.js"
 import { checked, checkMemory, checkResource, settingsOf } from "../checkOptions.js"
 import type { Agent, RunRequirements } from "../definition.js"
@@ -56,10 +56,19 @@ export interface Resumed<R> {
   readonly beginning: Beginning<R> | undefined
 }
 
-const missing = (runId: string, toolCallId: string): TaskNotFound =>
-  new TaskNotFound({
-    taskId: toolCallId,
-    message: `There is no background task of call "${toolCallId}" of run "${runId}" here: check the ids, the agent and the thread.`
+const missing = (runId: string, toolCallId: string): RunNotFound =>
+  new RunNotFound({
+    runId,
+    message: `No call "${toolCallId}" of run "${runId}" waits for a decision here: the run is over, or check the ids, the agent and the thread.`
+  })
+
+/** The same failure as of a call that waits in a suspended run: who decides need not know where it is executed. */
+const decidedAlready = ({ id, runId, toolCallId }: Task, status: TaskStatus): ToolCallNotPending =>
+  new ToolCallNotPending({
+    runId,
+    toolCallId,
+    pending: [],
+    message: `Call "${toolCallId}" of run "${runId}" does not wait for a decision: its task "${id}" is ${status}. It was decided already, or never waited.`
   })
 
 const isOf = (task: Task, memory: MemoryOptions | undefined, resource: string | undefined): boolean => {
@@ -87,10 +96,7 @@ const find = Effect.fnUntraced(function* <R>(
   const suspended = ours.find(({ status }) => status === "suspended")
   if (suspended !== undefined) return suspended
   const [other] = ours
-  if (other === undefined) return yield* missing(runId, toolCallId)
-  const { id, status } = other
-  const message = `Task "${id}" of call "${toolCallId}" cannot be resumed: it is ${status}, and only a suspended task can.`
-  return yield* new InvalidTaskState({ taskId: id, status, message })
+  return yield* other === undefined ? missing(runId, toolCallId) : decidedAlready(other, other.status)
 })
 
 const named = (field: "runId" | "toolCallId", id: unknown): string => {
@@ -152,7 +158,11 @@ export const resumeCall = Effect.fnUntraced(function* <R>(
     Effect.sync(() => manager.listen(hear)),
     leave => Effect.sync(leave)
   )
-  yield* manager.resume(task.id, data)
+  yield* Effect.mapError(manager.resume(task.id, data), error =>
+    error._tag === "InvalidTaskState" && error.status !== "suspended"
+      ? decidedAlready(task, error.status)
+      : error
+  )
   const heard = (): ReadonlyArray<Happening> => {
     forget()
     return kept
@@ -177,7 +187,11 @@ export const recordResumed = <
   options: ResumeOptions<Tools, Memory>,
   observe?: Observe,
   control: RunControl = new RunControl()
-): Effect.Effect<Recording, AgentError | ResumeError, R | RunRequirements<Tools, Memory>> =>
+): Effect.Effect<
+  Recording,
+  AgentError | ResumeError | RunNotFound | ToolCallNotPending,
+  R | RunRequirements<Tools, Memory>
+> =>
   Effect.gen(function* () {
     const make = yield* resumedStream
     const structure = yield* checked(() =>
