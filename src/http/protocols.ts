@@ -7,7 +7,7 @@ import type { Input } from "../protocol/Conversation.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
 import { begin, checkCall } from "./agentRoutes.js"
 import type { Asked } from "./asked.js"
-import { checkFiles, loadFiles } from "./files.js"
+import { admit } from "./clientMessages.js"
 import type { HostAgent, HostRunOptions } from "./Host.js"
 import type { InvalidRequest } from "./mapping/InvalidRequest.js"
 import * as Read from "./reading.js"
@@ -44,9 +44,7 @@ export const answer = Effect.fnUntraced(function* (
   conversation?: Conversation
 ) {
   if (messages.length === 0) return yield* invalidBody("messages", "is required")
-  yield* Read.refuseMessageIds(all)
-  yield* checkFiles(all, asked.settings.files)
-  yield* loadFiles(messages, asked.settings.files)
+  yield* admit(all, messages, asked.settings)
   return yield* begin(
     asked,
     agent,

@@ -1,7 +1,9 @@
 /** Bodies and queries as clients send them: read within their limits, and refused by the name of the field that is wrong. */
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
 import { isRecord } from "../protocol/safeJson.js"
 import { isJson } from "./crossSite.js"
@@ -13,9 +15,6 @@ export type Fields = Readonly<Record<string, unknown>>
 const tooLarge = new Refusal({ status: 413, message: "Request body too large" })
 
 const tooSlow = new Refusal({ status: 408, message: "The request body took too long" })
-
-/** Bytes beyond the limit that are read for the sake of the answer. */
-const mostDropped = 2 ** 22
 
 /** How long a body may take. */
 const bodyWithin = Duration.seconds(30)
@@ -35,13 +34,17 @@ const readBytes = Effect.fnUntraced(function* (request: HttpServerRequest.HttpSe
   if (Number(request.headers["content-length"] ?? 0) > limit) return yield* tooLarge
   const pieces: Array<Uint8Array> = []
   let length = 0
-  yield* Stream.runForEach(request.stream, piece => {
-    length += piece.length
-    // The rest is read and dropped: who leaves a body unread breaks the connection, and the client never sees why.
-    if (length > limit) pieces.length = 0
-    else pieces.push(piece)
-    return length > limit + mostDropped ? tooLarge : Effect.void
-  }).pipe(
+  const isOver = yield* Deferred.make<never, Refusal>()
+  // It stays open until the answer is sent: to close it resets the connection, and the client never reads why.
+  const reading = yield* Effect.forkScoped(
+    Stream.runForEach(request.stream, piece => {
+      length += piece.length
+      if (length > limit) return Effect.zipRight(Deferred.fail(isOver, tooLarge), Effect.never)
+      pieces.push(piece)
+      return Effect.void
+    })
+  )
+  yield* Effect.raceFirst(Fiber.join(reading), Deferred.await(isOver)).pipe(
     Effect.timeoutFail({ duration: bodyWithin, onTimeout: () => tooSlow }),
     Effect.mapError(error =>
       error instanceof Refusal
@@ -49,7 +52,7 @@ const readBytes = Effect.fnUntraced(function* (request: HttpServerRequest.HttpSe
         : new Refusal({ status: 400, message: "The request body could not be read" })
     )
   )
-  return length > limit ? yield* tooLarge : join(pieces, length)
+  return join(pieces, length)
 })
 
 /** Bytes of JSON that tell its structure. */

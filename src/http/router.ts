@@ -110,7 +110,9 @@ const failed = (settings: ServerSettings, refusedAs: Refused, cause: Cause.Cause
   const said = refusedAs(refusal)
   // Of a body that was not read to its end the rest would be taken for the next request.
   const response = Effect.succeed(
-    refusal.status === 413 ? HttpServerResponse.setHeader(said, "connection", "close") : said
+    refusal.status === 413 || refusal.status === 408
+      ? HttpServerResponse.setHeader(said, "connection", "close")
+      : said
   )
   return refusal.status === 500 || isDefect
     ? Effect.zipRight(logError("A request could not be answered.", cause), response)

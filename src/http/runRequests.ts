@@ -3,9 +3,9 @@ import * as Effect from "effect/Effect"
 import type { Input } from "../protocol/Conversation.js"
 import { isRecord } from "../protocol/safeJson.js"
 import type { Asked } from "./asked.js"
+import { admit } from "./clientMessages.js"
 import { readStructured } from "./clientSchema.js"
 import { readTools } from "./clientTools.js"
-import { loadFiles } from "./files.js"
 import type { HostRunOptions } from "./Host.js"
 import * as Read from "./reading.js"
 import { invalidBody, Refusal } from "./refusal.js"
@@ -108,13 +108,10 @@ export const readMessages = Effect.fnUntraced(function* ({ body, settings }: Ask
     return yield* invalidBody("messages", "is required")
   }
   if (!isInput(messages)) return yield* invalidBody("messages", "must be a text, a message or a list of them")
-  yield* Read.refuseMessageIds(messages)
-  if (hasSystem(messages)) {
-    return settings.clientOptions.has("instructions")
-      ? yield* Effect.as(loadFiles(messages, settings.files), messages)
-      : yield* invalidBody("messages", "may hold no system messages")
+  if (hasSystem(messages) && !settings.clientOptions.has("instructions")) {
+    return yield* invalidBody("messages", "may hold no system messages")
   }
-  yield* loadFiles(messages, settings.files)
+  yield* admit(messages, messages, settings)
   return messages
 })
 

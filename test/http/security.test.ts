@@ -1,6 +1,7 @@
 /** Who may see and do what. */
 
 import { request } from "node:http"
+import { connect } from "node:net"
 import { type ServeOptions, serve } from "eddy/http"
 import { createTool } from "eddy/promise"
 import { describe, expect, it, onTestFinished, vi } from "vitest"
@@ -272,6 +273,26 @@ describe("what clients may say", () => {
       sent.end(large)
     })
     expect(counted).toBe(413)
+  })
+
+  it("is read to its limit and no further, though it never ends, and its connection is closed", async () => {
+    const { url } = await served({ helper: agentWith([]) }, { maxBodyBytes: 1000 })
+    const { hostname, port } = new URL(url)
+    const said = await new Promise<string>((resolve, reject) => {
+      let answer = ""
+      const socket = connect({ host: hostname, port: Number(port) }, () => {
+        socket.write(
+          `POST /api/agents/helper/stream HTTP/1.1\r\nhost: ${hostname}\r\ncontent-type: application/json\r\n` +
+            `transfer-encoding: chunked\r\n\r\n7d0\r\n${"x".repeat(2000)}\r\n`
+        )
+      })
+      socket.on("data", data => {
+        answer += data.toString()
+      })
+      socket.on("error", reject)
+      socket.on("close", () => resolve(answer))
+    })
+    expect(said).toMatch(/^HTTP\/1.1 413 .*connection: close.*Request body too large/is)
   })
 
   it("is JSON", async () => {
