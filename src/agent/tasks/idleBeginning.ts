@@ -27,10 +27,13 @@ export interface Beginning<R> {
   readonly answered: Answered
 }
 
-/** `undefined`: the run is no such turn, or there are no background tasks that anybody could wait for. */
+/**
+ * `toolCallId` is an option of a decision, and of no run. `undefined`: the run is no such turn, or there are no background tasks
+ * that anybody could wait for.
+ */
 export const idleBeginning = <R>(
   agent: Agent<R>,
-  options: Pick<AnyRunOptions, "untilIdle">,
+  { toolCallId: _, ...options }: Pick<AnyRunOptions, "untilIdle"> & { readonly toolCallId?: unknown },
   control: RunControl
 ): Effect.Effect<Beginning<R> | undefined, InvalidConfiguration> =>
   Effect.flatMap(
