@@ -29,8 +29,7 @@ const isPromise = (answer: unknown): answer is PromiseLike<unknown> =>
 const call = (callback: TaskCallback, task: Task): Effect.Effect<void> =>
   Effect.suspend(() => {
     const answer = callback(task)
-    // What a callback needs or fails with is nobody's business: see `TaskCallback`.
-    if (Effect.isEffect(answer)) return answer as Effect.Effect<unknown, unknown>
+    if (Effect.isEffect(answer)) return answer
     return isPromise(answer) ? Effect.tryPromise(() => answer) : Effect.void
   }).pipe(
     Effect.catchAllCause(cause => Effect.logWarning(`A callback of task ${task.id} failed.`, cause)),
