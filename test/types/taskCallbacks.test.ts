@@ -1,3 +1,4 @@
+// @effect-diagnostics missingEffectContext:off
 /** What callbacks of tasks may return: whatever needs nothing, on both faces and at every level. */
 import { Agent, BackgroundTasks, Tool } from "eddy"
 import * as Facade from "eddy/promise"
