@@ -35,6 +35,7 @@ export type {
   Tripwire
 } from "./output/FullOutput.js"
 export * as ModelOutput from "./output/ModelOutput.js"
+export type { PendingCall } from "./output/PendingCall.js"
 export * as RunFold from "./output/RunFold.js"
 export type { DeepPartial, ElementOf, ErrorStrategy } from "./output/structured.js"
 export * as Chunk from "./protocol/Chunk.js"

@@ -37,11 +37,12 @@ export type {
   Timeouts,
   ToolApprovalState
 } from "./agent/RunOptions.js"
-export type { PendingCall, SuspendedFilter, SuspendedRun } from "./agent/suspension/finding.js"
+export type { SuspendedFilter, SuspendedRun } from "./agent/suspension/finding.js"
 export type { TaskChunk, TaskFilter } from "./background/hub.js"
 export type { Backpressure } from "./background/settings.js"
 export type { AiSdkModel, LanguageModel, ModelId, ModelSettings, ToolChoice } from "./model/LanguageModel.js"
 export type { FullOutput, Response, RunStatus, Step, Tripwire } from "./output/FullOutput.js"
+export type { PendingCall } from "./output/PendingCall.js"
 export type { DeepPartial, ElementOf } from "./output/structured.js"
 export { Agent, type AgentOptions } from "./promise/Agent.js"
 export type {

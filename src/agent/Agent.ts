@@ -41,6 +41,7 @@ import { taskExecutors } from "./tasks/taskExecutor.js"
 import { beginWith, resumed, turnOf, untilIdle } from "./tasks/untilIdle.js"
 
 export type { ResumeError } from "../background/deciding.js"
+export type { PendingCall } from "../output/PendingCall.js"
 export {
   type Agent,
   type AnyRunOptions,
@@ -62,7 +63,7 @@ export {
 } from "./goals/objectives.js"
 export type { OutputOf, StructuredOutput, WithStructuredOutput } from "./structuredOutput.js"
 export { asTool, type SubAgentOptions } from "./subAgent.js"
-export type { PendingCall, SuspendedFilter, SuspendedRun } from "./suspension/finding.js"
+export type { SuspendedFilter, SuspendedRun } from "./suspension/finding.js"
 export type { ResumeOptions } from "./tasks/resuming.js"
 
 /**

@@ -72,7 +72,7 @@ export const defaultKinds = {
 } satisfies Kinds<keyof Defaults>
 
 /** Options that only a run has. */
-export const runOnlyKinds = {
+const runOnlyKinds = {
   tools: { accepts: Array.isArray, remedy: "Give the tools in an array." },
   clientTools: Options.object,
   instructions: Options.text,

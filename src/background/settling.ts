@@ -30,7 +30,6 @@ const isPromise = (answer: unknown): answer is PromiseLike<unknown> =>
   Predicate.hasProperty(answer, "then") && typeof answer.then === "function"
 
 const call = (callback: TaskCallback, task: Task): Effect.Effect<void> =>
-  // What a callback needs or fails with is nobody's business: see `TaskCallback`.
   callUser<unknown, unknown>(() => callback(task)).pipe(
     Effect.flatMap(answer => (isPromise(answer) ? Effect.tryPromise(() => answer) : Effect.void)),
     Effect.catchAllCause(cause => logWarning(`A callback of task ${task.id} failed.`, cause)),

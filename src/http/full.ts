@@ -1,8 +1,8 @@
 /** What a run came to, as the JSON that clients of `generate` read. */
 import * as Effect from "effect/Effect"
 import type { FullOutput } from "../output/FullOutput.js"
+import type { PendingCall } from "../output/PendingCall.js"
 import * as RunFold from "../output/RunFold.js"
-import type { Chunk } from "../protocol/Chunk.js"
 import { partId } from "../protocol/Conversation.js"
 import { stringify } from "../protocol/safeJson.js"
 import { Refusal } from "./refusal.js"
@@ -12,14 +12,10 @@ import type { Reading } from "./runs.js"
 const payloads = <P>(chunks: ReadonlyArray<{ readonly payload: P }>): ReadonlyArray<P> =>
   chunks.map(({ payload }) => payload)
 
-const isSuspension = (chunk: Chunk) =>
-  chunk.type === "tool-call-approval" || chunk.type === "tool-call-suspended" ? [chunk] : []
-
-/** What the first call that waits waits for. */
-const suspendPayload = (chunks: ReadonlyArray<Chunk>) => {
-  const [first] = chunks.flatMap(isSuspension)
+/** The first call that waits. */
+const suspendPayload = ([first]: ReadonlyArray<PendingCall> = []) => {
   if (first === undefined) return {}
-  const { resumeSchema, ...payload } = first.payload
+  const { kind: _, resumeSchema, ...payload } = first
   return {
     suspendPayload: {
       ...payload,
@@ -29,7 +25,7 @@ const suspendPayload = (chunks: ReadonlyArray<Chunk>) => {
 }
 
 /** The whole of a run. Calls and results are chunks, as in a stream. */
-const toBody = (full: FullOutput, suspensions: ReadonlyArray<Chunk>) => {
+const toBody = (full: FullOutput) => {
   const { messageId, status, steps, ...rest } = full
   // With the ids that they have in the thread: who sends them back with results of its own tools says nothing twice.
   const messages = full.response.messages.map((message, index) => ({
@@ -49,7 +45,7 @@ const toBody = (full: FullOutput, suspensions: ReadonlyArray<Chunk>) => {
     messageId,
     status,
     messages,
-    ...suspendPayload(suspensions)
+    ...suspendPayload(full.pendingCalls)
   }
 }
 
@@ -67,13 +63,11 @@ export const news = (reader: LogReader): Effect.Effect<void> =>
  */
 export const collect = Effect.fnUntraced(function* ({ reader, run }: Reading, isValueNeeded = false) {
   let fold = RunFold.make(run.id)
-  const suspensions: Array<Chunk> = []
   for (;;) {
     for (const { chunk } of reader.take(64)) {
       if (chunk.type === "start") fold = RunFold.make(chunk.runId)
       fold.push(chunk)
-      suspensions.push(...isSuspension(chunk))
-      if (chunk.type === "finish") return yield* finished(fold.snapshot(), suspensions, isValueNeeded)
+      if (chunk.type === "finish") return yield* finished(fold.snapshot(), isValueNeeded)
     }
     if (reader.isTooLate || (reader.isDone && reader.end?._tag === "Told")) {
       return yield* new Refusal({ status: 424, message: "The run ended before it had finished." })
@@ -94,7 +88,7 @@ const noValue = ({ message }: Error): Refusal =>
     issues: [{ field: "structuredOutput", message }]
   })
 
-const finished = (full: FullOutput, suspensions: ReadonlyArray<Chunk>, isValueNeeded: boolean) => {
+const finished = (full: FullOutput, isValueNeeded: boolean) => {
   switch (full.status) {
     case "failed":
       // No 5xx, which clients repeat: the tools of this run have done what they did. A run of a busy thread has done nothing.
@@ -106,8 +100,8 @@ const finished = (full: FullOutput, suspensions: ReadonlyArray<Chunk>, isValueNe
       return new Refusal({ status: 409, message: "The run was stopped." })
     case "success":
       if (isValueNeeded && full.objectError !== undefined) return noValue(full.objectError)
-      return Effect.succeed(toBody(full, suspensions))
+      return Effect.succeed(toBody(full))
     default:
-      return Effect.succeed(toBody(full, suspensions))
+      return Effect.succeed(toBody(full))
   }
 }

@@ -9,6 +9,7 @@ import type { FinishReason } from "../protocol/FinishReason.js"
 import type { Message, UIMessage } from "../protocol/Message.js"
 import type { ProviderMetadata } from "../protocol/safeJson.js"
 import type { Usage } from "../protocol/Usage.js"
+import type { PendingCall } from "./PendingCall.js"
 
 /** Where a run stands; all but `running` are final. @since 0.1.0 @category models */
 export type RunStatus = "running" | "success" | "failed" | "aborted" | "tripwire" | "suspended"
@@ -90,5 +91,8 @@ export interface FullOutput<out A = unknown> {
   readonly usedFallbackValue?: boolean
   readonly error?: Error
   readonly tripwire?: Tripwire
+  /** The calls that wait for a decision, in their order, as `listSuspendedRuns` lists them. Absent when none waits. */
+  readonly pendingCalls?: ReadonlyArray<PendingCall>
+  /** What the first of them that has any was suspended with. */
   readonly suspendData?: unknown
 }

@@ -14,6 +14,7 @@ import { isError } from "../protocol/foreignValue.js"
 import { messageOf, type ProviderMetadata } from "../protocol/safeJson.js"
 import * as Usage from "../protocol/tokens.js"
 import type { FullOutput, Response, RunStatus, Step, Tripwire } from "./FullOutput.js"
+import { type PendingCall, pendingCall } from "./PendingCall.js"
 import { valueFields } from "./structured.js"
 
 /** The part of a run since the last `step-finish`. */
@@ -111,7 +112,7 @@ export class RunFold {
   private messageId = ""
   private failure: Error | undefined
   private tripwire: Tripwire | undefined
-  private suspendData: unknown
+  private readonly pending: Array<PendingCall> = []
   private isTruncated = false
 
   constructor(
@@ -173,8 +174,9 @@ export class RunFold {
         // What a processor stopped was not said.
         this.step = openStep()
         break
+      case "tool-call-approval":
       case "tool-call-suspended":
-        this.suspendData = chunk.payload.suspendData
+        this.pending.push(pendingCall(chunk))
         break
       case "finish":
         this.finish = chunk
@@ -243,9 +245,14 @@ export class RunFold {
     return this.tripwire
   }
 
-  /** What the run was suspended with. */
-  get suspended(): unknown {
-    return this.suspendData
+  /** The calls that wait for a decision. */
+  get pendingCalls(): ReadonlyArray<PendingCall> {
+    return this.pending
+  }
+
+  /** What the first call that has any was suspended with. */
+  get suspendData(): unknown {
+    return this.pending.find(({ suspendData }) => suspendData !== undefined)?.suspendData
   }
 
   /** The id of the message that the run answers with; `""` before `start`. */
@@ -301,6 +308,7 @@ export class RunFold {
       ...(this.isTruncated || this.step.isTruncated ? { isTruncated: true } : {}),
       ...(this.failure === undefined ? {} : { error: this.failure }),
       ...(this.tripwire === undefined ? {} : { tripwire: this.tripwire }),
+      ...(this.pending.length === 0 ? {} : { pendingCalls: [...this.pending] }),
       ...(this.suspendData === undefined ? {} : { suspendData: this.suspendData })
     }
   }

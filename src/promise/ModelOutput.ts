@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import type { FullOutput, Response, RunStatus, Step, Tripwire } from "../output/FullOutput.js"
+import type { PendingCall } from "../output/PendingCall.js"
 import { failureOf, type RunRecord, truncated } from "../output/RunRecord.js"
 import { objectFailure } from "../output/settledObject.js"
 import type { DeepPartial, ElementOf } from "../output/structured.js"
@@ -239,9 +240,14 @@ export class ModelOutput<A = unknown> {
     return this.#record.fold.tripped
   }
 
-  /** What a tool suspended the run with, once it has. */
+  /** The calls that wait for a decision, as `listSuspendedRuns` lists them: none until the run is suspended. */
+  get pendingCalls(): ReadonlyArray<PendingCall> {
+    return this.#record.fold.pendingCalls
+  }
+
+  /** What the first of them that has any was suspended with. */
   get suspendData(): unknown {
-    return this.#record.fold.suspended
+    return this.#record.fold.suspendData
   }
 
   /** Everything, at the end of the run. Resolves also when the run failed: with what was said until then, and `error`. */

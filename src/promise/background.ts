@@ -9,18 +9,19 @@ import {
   isTime,
   maybeBoolean,
   maybeRetries,
+  type NoEffect,
   type TaskCallback
 } from "../tool/background.js"
 import { fromPromise } from "./fromPromise.js"
 
 /**
- * Told of a task that settled, after everybody who watches it was. A promise is waited for before the next callback is
- * called. One that throws or rejects is logged, and stops nothing.
+ * Called with a task that settled, after its stream has the event. A promise is waited for before the next callback is
+ * called; an Effect is refused by the types. One that throws or rejects is logged, and stops nothing.
  *
  * @since 0.1.0
  * @category models
  */
-export type TaskListener = (task: Task) => unknown
+export type TaskListener = (task: Task) => NoEffect
 
 /** How a tool runs in the background. @since 0.1.0 @category models */
 export interface ToolBackground {

@@ -134,7 +134,7 @@ const distance = (from: string, to: string): number => {
 }
 
 /** The known name that a misspelt one stands for; `undefined` when none is near. */
-export const nearest = (name: string, known: ReadonlyArray<string>): string | undefined => {
+const nearest = (name: string, known: ReadonlyArray<string>): string | undefined => {
   const most = Math.max(1, Math.floor(name.length / 4))
   // A name of any length has a distance: one that is much longer than every option is compared with none.
   const [best] = known

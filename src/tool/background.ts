@@ -1,16 +1,30 @@
 /** How a tool runs in the background: as it is given, and as it is read. */
 import * as Duration from "effect/Duration"
+import type * as Effect from "effect/Effect"
 import { callback, checkOptions, flag, type Kind, read, wrongValue } from "../protocol/options.js"
 import type { Task } from "../protocol/Task.js"
 
+/** Whatever a callback returns that is no Effect: it is ignored, and a promise is waited for. @since 0.1.0 @category models */
+export type NoEffect =
+  | undefined
+  | null
+  | string
+  | number
+  | bigint
+  | boolean
+  | symbol
+  // biome-ignore lint/suspicious/noConfusingVoidType: the return type of a function without `return`.
+  | void
+  | (object & { readonly [Effect.EffectTypeId]?: never })
+
 /**
- * Told of a task that settled, after everybody who watches it was. One that throws, fails or dies is logged, and stops
- * nothing.
+ * Called with a task that settled, after its stream has the event. An Effect that it returns is run, and needs nothing: it outlives
+ * the run and its services. One that throws, fails or dies is logged, and stops nothing.
  *
  * @since 0.1.0
  * @category models
  */
-export type TaskCallback = (task: Task) => unknown
+export type TaskCallback = (task: Task) => NoEffect | Effect.Effect<unknown, unknown>
 
 /** Whom a settled task is told to. A task that took too long has failed. */
 export interface TaskCallbacks {

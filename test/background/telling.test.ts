@@ -252,7 +252,7 @@ describe("callbacks", () => {
     Effect.gen(function* () {
       const { entries, note } = journal()
       const process = yield* start({ onTaskComplete: () => note("manager") })
-      const bad: ReadonlyArray<() => unknown> = [
+      const bad: ReadonlyArray<() => Effect.Effect<unknown, unknown> | Promise<unknown>> = [
         () => {
           throw new Error("thrown")
         },

@@ -117,6 +117,11 @@ describe.skipIf(!isInstalled)("approvals of real agents", () => {
     const clerk = await agentFor(url, "ada")
     const full = await clerk.generate("Pay both.", { memory })
     expect(full).toMatchObject({ finishReason: "suspended", suspendPayload: { toolCallId: "c1" } })
+    const waiting = [
+      { toolCallId: "c1", toolName: "pay", kind: "approval" },
+      { toolCallId: "c2", toolName: "pay", kind: "approval" }
+    ]
+    expect(full).toMatchObject({ pendingCalls: waiting })
     const { runId } = full
     expect(await clerk.declineToolCallGenerate({ runId, toolCallId: "c1" })).toMatchObject({
       finishReason: "suspended"

@@ -223,17 +223,6 @@ describe("the threads of a container", () => {
     expect(await drop("a")).toBe(true)
   })
 
-  it("of two containers with one store differ", async () => {
-    const storage = new InMemoryStore()
-    const one = agentOf([reply("1")])
-    const first = new Eddy({ agents: { one }, storage })
-    const second = new Eddy({ storage })
-    await one.generate("a", { memory })
-    expect(await first.threads.get("t1")).toBeDefined()
-    expect(await second.threads.get("t1")).toBeUndefined()
-    await Promise.all([first.shutdown(), second.shutdown()])
-  })
-
   it("where there is no storage every call is refused, with the remedy", async () => {
     const { shutdown, threads } = new Eddy()
     const asked = [threads.list(), threads.get("a"), threads.messages("a"), threads.delete("a")]

@@ -1,13 +1,14 @@
 /** Calls that somebody has to decide about: whether they are, and what they wait for. */
 import * as Effect from "effect/Effect"
 import type { AnsweredCall } from "../../model/Answer.js"
+import { jsonObject } from "../../output/PendingCall.js"
 import { InvalidConfiguration, type InvalidToolArguments, ToolFailed } from "../../protocol/Errors.js"
 import type { Message } from "../../protocol/Message.js"
 import { toJson } from "../../protocol/safeJson.js"
 import { asked } from "../../tool/approval.js"
 import type { Tool } from "../../tool/Tool.js"
 import { NestedWait } from "../suspension/nestedWait.js"
-import { argsOf, type WaitsFor } from "../suspension/snapshot.js"
+import type { WaitsFor } from "../suspension/snapshot.js"
 import type { Run } from "./run.js"
 
 /** What a call that waits for approval is decided with. */
@@ -29,7 +30,7 @@ export const waitsFor = <R>(tool: Tool<string, R>, data: unknown): WaitsFor => {
   return {
     kind: "suspension",
     ...(data === undefined ? {} : { suspendData: toJson(data) }),
-    ...(schema === undefined ? {} : { resumeSchema: argsOf(toJson(schema)) }),
+    ...(schema === undefined ? {} : { resumeSchema: jsonObject(schema) }),
     ...(data instanceof NestedWait ? { nested: data.calls } : {})
   }
 }

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { AnsweredCall } from "../../model/Answer.js"
+import { jsonObject } from "../../output/PendingCall.js"
 import type { Chunk } from "../../protocol/Chunk.js"
 import { RunAborted } from "../../protocol/Errors.js"
 import { ignoreLogged } from "../../protocol/logging.js"
@@ -11,7 +12,6 @@ import { type Claim, claimLost, renewCall, renewing } from "../suspension/claimi
 import type { Leg } from "../suspension/runSuspension.js"
 import { change } from "../suspension/savedRuns.js"
 import {
-  argsOf,
   type Holders,
   isSettled,
   type Snapshot,
@@ -45,7 +45,7 @@ const callOf = <R>(run: Run<R>, { call }: Leg<R>): AnsweredCall => {
       type: "tool-call",
       runId: run.runId,
       from: "AGENT",
-      payload: { toolCallId, toolName, args: argsOf(input) }
+      payload: { toolCallId, toolName, args: jsonObject(input) }
     },
     input,
     aside,

@@ -9,7 +9,7 @@ import { tagged } from "../../protocol/tagged.js"
  * Something threw inside a run where nothing may throw: a defect of the library, or a value of user code that cannot be read. The
  * `error` chunk has it; the stream of Effect dies with its cause.
  */
-export class RunDefect extends tagged("RunDefect")<{
+class RunDefect extends tagged("RunDefect")<{
   readonly message: string
   readonly cause: unknown
 }> {}

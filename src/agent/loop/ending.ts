@@ -1,6 +1,7 @@
 /** How steps and runs end: the chunks that say so. Pure. */
 import type { Answer } from "../../model/Answer.js"
 import type { Tripwire } from "../../output/FullOutput.js"
+import type { Suspension } from "../../output/PendingCall.js"
 import type { Chunk, Of } from "../../protocol/Chunk.js"
 import { toUIMessage } from "../../protocol/Conversation.js"
 import { settle } from "../../protocol/conversationPairs.js"
@@ -8,7 +9,6 @@ import type { RunAborted } from "../../protocol/Errors.js"
 import type { FinishReason } from "../../protocol/FinishReason.js"
 import type { Message } from "../../protocol/Message.js"
 import * as Usage from "../../protocol/tokens.js"
-import type { Suspension } from "../suspension/snapshot.js"
 import type { RunError } from "./defect.js"
 import { nestedUsage, type Run } from "./run.js"
 

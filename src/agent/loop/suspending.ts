@@ -1,10 +1,11 @@
 /** A run that is laid aside: what of it is stored, and what is told then. */
 import * as Effect from "effect/Effect"
 import type { Answer } from "../../model/Answer.js"
+import type { Suspension } from "../../output/PendingCall.js"
 import type { AgentError } from "../../protocol/Errors.js"
 import { logWarning } from "../../protocol/logging.js"
 import { create } from "../suspension/savedRuns.js"
-import { type SavedCall, type Snapshot, type Suspension, suspensionsOf } from "../suspension/snapshot.js"
+import { type SavedCall, type Snapshot, suspensionsOf } from "../suspension/snapshot.js"
 import { storeAdded } from "../thread.js"
 import { usageWith } from "./ending.js"
 import { notesOf } from "./planning.js"

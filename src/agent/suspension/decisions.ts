@@ -1,9 +1,10 @@
 /** What somebody may decide about a call, in words of the caller, and what that comes to. Pure. */
 import * as Either from "effect/Either"
+import type { PendingCall } from "../../output/PendingCall.js"
 import { InvalidResumeData } from "../../protocol/Errors.js"
 import { isRecord } from "../../protocol/safeJson.js"
 import type { Decided } from "./runSuspension.js"
-import type { Found, NestedCall } from "./snapshot.js"
+import type { Found } from "./snapshot.js"
 
 /** A decision, as it is asked for. */
 export type Decision =
@@ -81,7 +82,7 @@ export interface NestedDecision {
   readonly decision: Decision
 }
 
-const named = (data: unknown, calls: ReadonlyArray<NestedCall>): NestedDecision | undefined => {
+const named = (data: unknown, calls: ReadonlyArray<PendingCall>): NestedDecision | undefined => {
   if (!isRecord(data)) return undefined
   const { toolCallId, ...rest } = data
   if (typeof toolCallId !== "string" || !calls.some(call => call.toolCallId === toolCallId)) return undefined
@@ -100,7 +101,7 @@ const named = (data: unknown, calls: ReadonlyArray<NestedCall>): NestedDecision 
 export const nestedDecision = (
   toolName: string,
   data: unknown,
-  calls: ReadonlyArray<NestedCall>
+  calls: ReadonlyArray<PendingCall>
 ): Either.Either<NestedDecision, InvalidResumeData> => {
   const found = named(data, calls)
   if (found !== undefined) return Either.right(found)

@@ -1,28 +1,14 @@
 /** Suspended runs of an agent: found by id or by thread, and listed with the calls that wait. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import type { PendingCall } from "../../output/PendingCall.js"
 import { InvalidConfiguration } from "../../protocol/Errors.js"
 import { checkOptions, id, type Kind, object } from "../../protocol/options.js"
-import type { JsonValue } from "../../protocol/safeJson.js"
 import { RunStore, type StoredRun } from "../../storage/RunStore.js"
 import { checked, checkMemory, checkResource } from "../checkOptions.js"
 import type { MemoryOptions } from "../RunOptions.js"
 import { read, runNotFound, type SavedRun, type Store } from "./savedRuns.js"
 import { pendingCalls, waitsOf } from "./snapshot.js"
-
-/** A call that waits for somebody. @since 0.1.0 @category models */
-export interface PendingCall {
-  /** What decides about it names it so. Of a call of an agent below: the ids of the calls that led to it, with `/` between. */
-  readonly toolCallId: string
-  readonly toolName: string
-  readonly args: { readonly [key: string]: JsonValue }
-  /** `approval`: it is executed when somebody approves. `suspension`: its tool has asked for something. */
-  readonly kind: "approval" | "suspension"
-  /** What the tool has suspended with. */
-  readonly suspendData?: JsonValue
-  /** What it must be resumed with, as JSON Schema. */
-  readonly resumeSchema?: { readonly [key: string]: JsonValue }
-}
 
 /** A run that waits for somebody. @since 0.1.0 @category models */
 export interface SuspendedRun {

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
+import { type PendingCall, pendingCall, type Suspension } from "../../output/PendingCall.js"
 import { InvalidResumeData } from "../../protocol/Errors.js"
 import { toJson } from "../../protocol/safeJson.js"
 import { RunStore } from "../../storage/RunStore.js"
@@ -15,24 +16,11 @@ import { servingRun } from "./finding.js"
 import { prepareLeg } from "./leg.js"
 import { NestedWait } from "./nestedWait.js"
 import { get, runNotFound, schemas } from "./savedRuns.js"
-import { argsOf, type NestedCall, type Suspension, waitingCalls, waitsOf } from "./snapshot.js"
-
-const callOf = (chunk: Suspension): NestedCall => {
-  const { args, resumeSchema, toolCallId, toolName } = chunk.payload
-  const suspendData = chunk.type === "tool-call-suspended" ? chunk.payload.suspendData : undefined
-  return {
-    toolCallId,
-    toolName,
-    kind: chunk.type === "tool-call-approval" ? "approval" : "suspension",
-    args: argsOf(toJson(args)),
-    ...(suspendData === undefined ? {} : { suspendData: toJson(suspendData) }),
-    ...(resumeSchema === undefined ? {} : { resumeSchema: argsOf(toJson(resumeSchema)) })
-  }
-}
+import { waitingCalls, waitsOf } from "./snapshot.js"
 
 /** What the call above suspends with. */
 export const waitOf = (runId: string, agentId: string, suspensions: ReadonlyArray<Suspension>): NestedWait =>
-  new NestedWait(runId, agentId, suspensions.map(callOf))
+  new NestedWait(runId, agentId, suspensions.map(pendingCall))
 
 /**
  * What a run below waits for, also when a process that has died had claimed it; the run by its id, or by what its caller had
@@ -55,7 +43,7 @@ export const stillWaiting = Effect.fnUntraced(function* (of: unknown, agentId: s
 /** Checks what a call below is resumed with by what its chunk says of that. */
 const checkData = (
   toolName: string,
-  { resumeSchema }: NestedCall,
+  { resumeSchema }: PendingCall,
   data: unknown
 ): Effect.Effect<unknown, InvalidResumeData> =>
   resumeSchema === undefined

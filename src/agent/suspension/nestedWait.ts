@@ -1,5 +1,5 @@
 /** What a call that is an agent suspends with, when that agent's own run is suspended. */
-import type { NestedCall } from "./snapshot.js"
+import type { PendingCall } from "../../output/PendingCall.js"
 
 export class NestedWait {
   /** Why a decision changed nothing. Not there otherwise: this is stored. */
@@ -10,7 +10,7 @@ export class NestedWait {
     readonly runId: string,
     readonly agentId: string,
     /** What it waits for. */
-    readonly calls: ReadonlyArray<NestedCall>,
+    readonly calls: ReadonlyArray<PendingCall>,
     error?: string
   ) {
     if (error !== undefined) this.error = error

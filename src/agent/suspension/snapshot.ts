@@ -1,18 +1,13 @@
 /** A suspended run, and what decisions about its calls make of it. Pure: the store is asked elsewhere. */
-import type { Of } from "../../protocol/Chunk.js"
+import { jsonObject, type PendingCall, type Suspension } from "../../output/PendingCall.js"
 import type { ToolResultPart } from "../../protocol/Message.js"
-import type { JsonValue } from "../../protocol/safeJson.js"
 import * as Usage from "../../protocol/tokens.js"
-import type { NestedCall as NestedCallSchema, Snapshot as SnapshotSchema } from "./snapshotSchema.js"
+import type { Snapshot as SnapshotSchema } from "./snapshotSchema.js"
 
 export type Snapshot = typeof SnapshotSchema.Type
-export type NestedCall = typeof NestedCallSchema.Type
 export type SavedCall = Snapshot["calls"][number]
 export type KeptOptions = Snapshot["options"]
 export type WaitingCall = Extract<SavedCall, { readonly status: "waiting" }>
-
-/** A chunk that says that a call waits. */
-export type Suspension = Of<"tool-call-approval"> | Of<"tool-call-suspended">
 
 /** The owners that have a lease on the run, as the store gave them with the snapshot. */
 export type Holders = ReadonlyArray<string>
@@ -148,15 +143,8 @@ export const settle = (
 /** Whether nothing is waited for any more. */
 export const isSettled = ({ calls }: Snapshot): boolean => calls.every(({ status }) => status === "settled")
 
-const isRecord = (value: JsonValue): value is { readonly [key: string]: JsonValue } =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
-/** Arguments as chunks tell them. */
-export const argsOf = (input: JsonValue): { readonly [key: string]: JsonValue } =>
-  isRecord(input) ? input : {}
-
 /** What a call that was laid aside waits for, as it is told, one by one. */
-export const waitsOf = (call: WaitingCall): ReadonlyArray<NestedCall> => {
+export const waitsOf = (call: WaitingCall): ReadonlyArray<PendingCall> => {
   const { input, kind, nested, resumeSchema, suspendData, toolCallId, toolName } = call
   if (nested !== undefined) {
     return nested.map(below => ({ ...below, toolCallId: `${toolCallId}${separator}${below.toolCallId}` }))
@@ -166,7 +154,7 @@ export const waitsOf = (call: WaitingCall): ReadonlyArray<NestedCall> => {
       toolCallId,
       toolName,
       kind,
-      args: argsOf(input),
+      args: jsonObject(input),
       ...(suspendData === undefined ? {} : { suspendData }),
       ...(resumeSchema === undefined ? {} : { resumeSchema })
     }
@@ -174,7 +162,7 @@ export const waitsOf = (call: WaitingCall): ReadonlyArray<NestedCall> => {
 }
 
 /** The chunk that tells of a call that waits. */
-const suspensionChunk = (runId: string, waits: NestedCall): Suspension => {
+const suspensionChunk = (runId: string, waits: PendingCall): Suspension => {
   const { args, kind, resumeSchema, suspendData, toolCallId, toolName } = waits
   const payload = { toolCallId, toolName, args, ...(resumeSchema === undefined ? {} : { resumeSchema }) }
   return kind === "approval"
