@@ -6,7 +6,8 @@ import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import { InvalidResumeData, RunNotFound, ToolCallNotPending } from "../protocol/Errors.js"
 import { squash } from "../protocol/foreignValue.js"
-import { logWarning } from "../protocol/logging.js"
+import { logError, logWarning } from "../protocol/logging.js"
+import type { ToolResultOutput } from "../protocol/Message.js"
 import { messageOf, toJson } from "../protocol/safeJson.js"
 import { attemptsAreLeft } from "../protocol/Task.js"
 import { failureOutput } from "../tool/ToolOutcome.js"
@@ -14,7 +15,7 @@ import { type AttemptEnd, attempt } from "./attempt.js"
 import { agreedOrDone, type Core, executorNotFound, now, persisted, update } from "./core.js"
 import type { Entry } from "./entry.js"
 import { pacing } from "./retrying.js"
-import { settle } from "./settling.js"
+import { type SettlingEvent, settle } from "./settling.js"
 import type { Work } from "./slots.js"
 import { runningChunk, suspendedChunk } from "./taskChunks.js"
 import { Throttle } from "./throttle.js"
@@ -131,10 +132,27 @@ const perform = (core: Core, entry: Entry): Effect.Effect<Effect.Effect<void>> =
 
 const fail = (core: Core, entry: Entry, error: unknown): Effect.Effect<void> => {
   const message = messageOf(error)
-  return Effect.asVoid(
-    Effect.flatMap(now, at => settle(core, entry, { _tag: "Failed", at, message }, failureOutput(error)))
+  return Effect.flatMap(now, at =>
+    settleFailed(core, entry, error, { _tag: "Failed", at, message }, failureOutput(error))
   )
 }
+
+/** Ends a task that failed for good, and writes it to the log when the store has agreed. */
+const settleFailed = Effect.fnUntraced(function* (
+  core: Core,
+  entry: Entry,
+  error: unknown,
+  event: Extract<SettlingEvent, { readonly message: string }>,
+  told: ToolResultOutput | undefined
+) {
+  const { agentId, id: taskId, runId, toolName } = entry.task
+  if (!(yield* settle(core, entry, event, told))) return
+  const line = logError(
+    `Task ${taskId} of tool "${toolName}" of agent "${agentId}" failed: ${event.message}`,
+    error
+  )
+  yield* Effect.annotateLogs(line, { taskId, toolName, runId, agentId })
+})
 
 /** What a call was resumed with is wrong, or comes too late. */
 const isFinal = (error: unknown): boolean =>
@@ -158,9 +176,9 @@ const after = (core: Core, entry: Entry, end: AttemptEnd): Effect.Effect<void> =
       const message = `The tool took longer than its ${end.milliseconds} ms and was stopped.`
       const error = new DOMException(message, "TimeoutError")
       const expire = Effect.flatMap(now, at =>
-        settle(core, entry, { _tag: "TimedOut", at, message }, undefined)
+        settleFailed(core, entry, error, { _tag: "TimedOut", at, message }, undefined)
       )
-      return again(core, entry, error, Effect.asVoid(expire))
+      return again(core, entry, error, expire)
     }
     case "Suspended":
       return suspend(core, entry, end.data)

@@ -316,8 +316,8 @@ export class Agent {
   ): Promise<FullOutput<OutputOf<S>>> {
     checkOptions("A run", options, streamOptions)
     if (options.untilIdle !== undefined && options.untilIdle !== false) throw neverIdle
-    const { onError = ignore, untilIdle: _, ...defaults } = this.#defaultOptions
-    const output = await this.#stream<OutputOf<S>>(messages, { ...defaults, onError }, options)
+    const { untilIdle: _, ...defaults } = this.#defaultOptions
+    const output = await this.#stream<OutputOf<S>>(messages, defaults, options)
     const full = await ModelOutput.generated(output)
     const error = failureOf(full)
     if (error !== undefined) throw error
@@ -384,8 +384,6 @@ type Begin = (
   observe: ReturnType<typeof observer>,
   control: RunControl
 ) => Effect.Effect<Recording, unknown, ThreadStore>
-
-const ignore = (): void => undefined
 
 /** The agents that an agent may call. */
 const agentTools = (agents: NonNullable<AgentOptions["agents"]>): Tools =>

@@ -18,7 +18,7 @@ import type { RunTasks } from "../tasks/runTasks.js"
 import { withTold } from "../tasks/told.js"
 import { approvalGate, beside, forApproval, nowhere, waitsFor } from "./approving.js"
 import { contextOf, type Resumed } from "./callContext.js"
-import { notFound, timedOut } from "./callFailures.js"
+import { logDefect, notFound, timedOut } from "./callFailures.js"
 import { fork, type Run, turnsOf } from "./run.js"
 
 /** Of runs whose calls may run in the background: see `parts.ts`. */
@@ -231,7 +231,10 @@ export class Execution<R> {
       work => this.run.telemetry.tool(tool.definition, call, work)
     )
     const settled = Effect.matchCause(executing, {
-      onFailure: cause => settle(() => ToolOutcome.fromExit(call.chunk, Exit.failCause(cause))),
+      onFailure: cause => {
+        if (this.running.has(call)) logDefect(this.run, call, cause)
+        settle(() => ToolOutcome.fromExit(call.chunk, Exit.failCause(cause)))
+      },
       onSuccess: ({ told, value }) => settle(() => ToolOutcome.succeeded(call.chunk, value, told))
     })
     stop = fork(this.run, settled, tell)

@@ -1,5 +1,6 @@
 /** How a run comes to its end before it has ended by itself, and what is told and stored of it then. */
 import type * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
 import type { Answer } from "../../model/Answer.js"
 import { abortedBy } from "../../output/RunFold.js"
 import {
@@ -7,10 +8,12 @@ import {
   InvalidConfiguration,
   InvalidMessage,
   isAgentError,
-  StorageError
+  StorageError,
+  ThreadBusy
 } from "../../protocol/Errors.js"
 import { squash } from "../../protocol/foreignValue.js"
 import { part } from "../../protocol/lazily.js"
+import { logError } from "../../protocol/logging.js"
 import { messageOf } from "../../protocol/safeJson.js"
 import { runEnded } from "../telemetry/runEnded.js"
 import { storeLast } from "../thread.js"
@@ -18,7 +21,7 @@ import type { Asked } from "./asking.js"
 import type { RunError } from "./defect.js"
 import { bareFinish, type RunEnd, runFinish } from "./ending.js"
 import { Execution } from "./execution.js"
-import type { Run } from "./run.js"
+import { forkToEnd, type Run } from "./run.js"
 import type { State } from "./state.js"
 import { waitToEnd } from "./waiting.js"
 
@@ -126,6 +129,14 @@ export const storing = <R>(run: Run<R>, end: RunEnd): State<R> => {
     : waitToEnd(run, storeLast(run), () => ending)
 }
 
+/** Writes the failure of a run to the log: the one place, for both faces. A run that a busy thread refuses is no failure of the host. */
+const logFailure = <R>(run: Run<R>, error: RunError): void => {
+  if (error instanceof ThreadBusy) return
+  const { agentId, runId } = run
+  const line = logError(`Run ${runId} of agent "${agentId}" failed: ${messageOf(error)}`, error)
+  forkToEnd(run, Effect.annotateLogs(line, { runId, agentId }))
+}
+
 export const ended = <R>(run: Run<R>, end: RunEnd): State<R> => {
   run.stopStepTimer()
   run.tasks?.tell(run.added)
@@ -134,6 +145,7 @@ export const ended = <R>(run: Run<R>, end: RunEnd): State<R> => {
   run.isOver = true
   run.thread?.turn?.end()
   runEnded(run, end)
+  if (end._tag === "Failure") logFailure(run, end.error)
   return { _tag: "Ended", end }
 }
 
@@ -146,5 +158,6 @@ export const endedAnyhow = <R>(run: Run<R>, end: RunEnd, error: RunError): State
   for (const chunk of bareFinish(runId, error)) {
     if (chunk.type === "finish" || fold.error === undefined) emit(chunk)
   }
+  logFailure(run, error)
   return { _tag: "Ended", end: failure }
 }
