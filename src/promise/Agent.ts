@@ -316,8 +316,8 @@ export class Agent {
   ): Promise<FullOutput<OutputOf<S>>> {
     checkOptions("A run", options, streamOptions)
     if (options.untilIdle !== undefined && options.untilIdle !== false) throw neverIdle
-    const { untilIdle: _, ...defaults } = this.#defaultOptions
-    const output = await this.#stream<OutputOf<S>>(messages, defaults, options)
+    const { onError = ignore, untilIdle: _, ...defaults } = this.#defaultOptions
+    const output = await this.#stream<OutputOf<S>>(messages, { ...defaults, onError }, options)
     const full = await ModelOutput.generated(output)
     const error = failureOf(full)
     if (error !== undefined) throw error
@@ -371,7 +371,7 @@ export class Agent {
     checkOptions("A run", options, streamOptions)
     const merged: StreamOptions = { ...defaults, ...given(options) }
     const runs = this.#runs
-    const control = new RunControl()
+    const control = new RunControl(merged.onError !== undefined)
     const begun = begin(merged, observer(merged, runs.log), control)
     const { abort, recorded } = await runs.start(begun, control.abort)
     announceEnd(recorded, merged, runs.log)
@@ -384,6 +384,8 @@ type Begin = (
   observe: ReturnType<typeof observer>,
   control: RunControl
 ) => Effect.Effect<Recording, unknown, ThreadStore>
+
+const ignore = (): void => undefined
 
 /** The agents that an agent may call. */
 const agentTools = (agents: NonNullable<AgentOptions["agents"]>): Tools =>

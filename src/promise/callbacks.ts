@@ -5,14 +5,14 @@ import type { FullOutput, Step } from "../output/FullOutput.js"
 import { isRejected } from "../output/RunFold.js"
 import { failureOf, type RunRecord } from "../output/RunRecord.js"
 import type { Chunk } from "../protocol/Chunk.js"
-import { logWarning } from "../protocol/logging.js"
+import { logError, logWarning } from "../protocol/logging.js"
 import { callback, type Kind } from "../protocol/options.js"
 import { messageOf } from "../protocol/safeJson.js"
 
 /**
  * What a run calls as it goes. Exactly one of `onFinish`, `onError` and `onAbort` is called, once. Nothing waits for them:
  * a callback that returns a promise does not slow the run down. Of an until-idle stream they are about its first run, but for
- * `onChunk` and `onStepFinish`.
+ * `onChunk` and `onStepFinish`; the failure of a later one is logged.
  *
  * @since 0.1.0
  * @category models
@@ -24,7 +24,7 @@ export interface RunCallbacks {
   readonly onStepFinish?: (step: Step) => unknown
   /** The run ended by itself, was stopped by a processor, or was suspended. */
   readonly onFinish?: (output: FullOutput) => unknown
-  /** The run failed. Its failure is in the log, with this callback or without. */
+  /** The run failed. Without it, the failure is logged once. */
   readonly onError?: (failure: { readonly error: Error; readonly output: FullOutput }) => unknown
   /** The run was aborted. */
   readonly onAbort?: (abortion: { readonly error: Error; readonly output: FullOutput }) => unknown
@@ -70,6 +70,14 @@ export const observer = (
 /** Calls the one callback for how the run ended. */
 export const announceEnd = (record: RunRecord, callbacks: RunCallbacks, log: Log): void => {
   const { onAbort, onError, onFinish } = callbacks
+  if (onError !== undefined) {
+    record.onClosed(([_, ...later]) => {
+      // `onError` is about the first run, and the loop logs no failure of a run that has it.
+      for (const { error, runId, status } of later) {
+        if (status === "failed") log(logError(`Run ${runId} failed: ${messageOf(error)}`, error))
+      }
+    })
+  }
   record.onSettled(output => {
     if (output.status === "failed" || output.status === "aborted") {
       const error = failureOf(output) ?? new Error(`The run ended with status "${output.status}".`)

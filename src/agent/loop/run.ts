@@ -41,6 +41,9 @@ export class RunControl {
   private halt: Halt | undefined
   private listeners: ReadonlyArray<() => void> = []
 
+  /** `takesFailure`: the caller of the run gets its failure, and the log does not repeat it. */
+  constructor(readonly takesFailure = false) {}
+
   /** The first call counts. */
   readonly abort = (reason?: unknown): void => this.stop({ _tag: "Aborted", reason })
 

@@ -131,9 +131,9 @@ export const storing = <R>(run: Run<R>, end: RunEnd): State<R> => {
 
 /** Writes the failure of a run to the log: the one place, for both faces. A run that a busy thread refuses is no failure of the host. */
 const logFailure = <R>(run: Run<R>, error: RunError): void => {
-  if (error instanceof ThreadBusy) return
-  const { agentId, runId } = run
-  const line = logError(`Run ${runId} of agent "${agentId}" failed: ${messageOf(error)}`, error)
+  const { agentId, control, runId } = run
+  if (control.takesFailure || error instanceof ThreadBusy) return
+  const line = logError(`Run ${runId} failed: ${messageOf(error)}`, error)
   forkToEnd(run, Effect.annotateLogs(line, { runId, agentId }))
 }
 
