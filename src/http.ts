@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 export * as Http from "./http/Http.js"
+export type { NodeRequest, NodeResponse } from "./http/nodeBridge.js"
 export {
   createHandler,
   type HandlerOptions,

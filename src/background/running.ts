@@ -10,6 +10,7 @@ import { logError, logWarning } from "../protocol/logging.js"
 import type { ToolResultOutput } from "../protocol/Message.js"
 import { messageOf, toJson } from "../protocol/safeJson.js"
 import { attemptsAreLeft } from "../protocol/Task.js"
+import { failureText } from "../tool/failureText.js"
 import { failureOutput } from "../tool/ToolOutcome.js"
 import { type AttemptEnd, attempt } from "./attempt.js"
 import { agreedOrDone, type Core, executorNotFound, now, persisted, update } from "./core.js"
@@ -147,11 +148,8 @@ const settleFailed = Effect.fnUntraced(function* (
 ) {
   const { agentId, id: taskId, runId, toolName } = entry.task
   if (!(yield* settle(core, entry, event, told))) return
-  const line = logError(
-    `Task ${taskId} of tool "${toolName}" of agent "${agentId}" failed: ${event.message}`,
-    error
-  )
-  yield* Effect.annotateLogs(line, { taskId, toolName, runId, agentId })
+  const line = logError(`Task ${taskId} of tool "${toolName}" of agent "${agentId}" failed: ${event.message}`)
+  yield* Effect.annotateLogs(line, { taskId, toolName, runId, agentId, cause: failureText(error) })
 })
 
 /** What a call was resumed with is wrong, or comes too late. */

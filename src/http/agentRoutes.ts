@@ -55,16 +55,17 @@ export const begin = Effect.fnUntraced(function* (
   yield* checkThread(host, options)
   const policy = readPolicy(headers[disconnectHeader], settings)
   if (policy instanceof Refusal) return yield* policy
-  // What it stores would come behind what takes its place. A request that is refused has ended nothing.
-  if (options.memory?.after !== undefined && conversation !== undefined) {
-    yield* runs.endLast(agent.id, conversation.id, resource)
-  }
   const { next } = yield* IdGenerator
   // A run that goes on has the id that it had: its log is another one.
   const chosen = isResumed ? undefined : options.runId
   const id = chosen ?? next("run")
   let isStarted = false
-  const start = runs.start({
+  // What the run before stores would come behind what takes its place. A request that is refused has ended nothing.
+  const endLast =
+    options.memory?.after !== undefined && conversation !== undefined
+      ? runs.endLast(agent.id, conversation.id, resource)
+      : Effect.void
+  const started = runs.start({
     id,
     agentId: agent.id,
     owner: resource,
@@ -76,6 +77,7 @@ export const begin = Effect.fnUntraced(function* (
       return stream({ ...options, ...(isResumed ? {} : { runId: id }), abortSignal })
     }
   })
+  const start = Effect.zipRight(endLast, started)
   if (chosen === undefined) return yield* start
   return yield* Effect.uninterruptibleMask(restore =>
     Effect.zipRight(

@@ -1,5 +1,25 @@
-/** A function from `Request` to `Response` as a listener of Node's own server. It loads nothing of Node: only types are its. */
-import type { IncomingMessage, ServerResponse } from "node:http"
+/** A function from `Request` to `Response` as a listener of Node's own server. It loads nothing of Node. */
+
+/** What is read of a request of Node's `http` server, so that its types need not be installed. @since 0.2.0 @category models */
+export interface NodeRequest {
+  readonly method?: string | undefined
+  readonly url?: string | undefined
+  readonly headers: { readonly host?: string | undefined }
+  readonly headersDistinct: { readonly [name: string]: ReadonlyArray<string> | undefined }
+  readonly [Symbol.asyncIterator]: () => AsyncIterator<Uint8Array>
+}
+
+/** What is used of a response of Node's `http` server. @since 0.2.0 @category models */
+export interface NodeResponse {
+  readonly closed: boolean
+  readonly once: (event: "drain" | "close", listener: () => void) => unknown
+  readonly off: (event: "drain" | "close", listener: () => void) => unknown
+  readonly appendHeader: (name: string, value: string) => unknown
+  readonly writeHead: (status: number) => unknown
+  readonly write: (bytes: Uint8Array) => boolean
+  readonly end: () => unknown
+  readonly destroy: (error?: Error) => unknown
+}
 
 type Handler = (request: Request) => Promise<Response>
 
@@ -38,7 +58,7 @@ export const leftWith = (response: Response, signal: AbortSignal): Response => {
   return new Response(body, response)
 }
 
-const headersOf = ({ headersDistinct }: IncomingMessage): Headers => {
+const headersOf = ({ headersDistinct }: NodeRequest): Headers => {
   const headers = new Headers()
   for (const [name, values] of Object.entries(headersDistinct)) {
     for (const value of values ?? []) headers.append(name, value)
@@ -47,7 +67,7 @@ const headersOf = ({ headersDistinct }: IncomingMessage): Headers => {
 }
 
 /** The bytes of a body, read as they are asked for. */
-const bodyOf = (request: IncomingMessage): ReadableStream<Uint8Array> => {
+const bodyOf = (request: NodeRequest): ReadableStream<Uint8Array> => {
   const bytes: AsyncIterator<Uint8Array> = request[Symbol.asyncIterator]()
   return new ReadableStream<Uint8Array>(
     {
@@ -62,10 +82,10 @@ const bodyOf = (request: IncomingMessage): ReadableStream<Uint8Array> => {
 }
 
 /** Frameworks that mount a listener under a path cut that off `url`, and keep the whole of it here. */
-const urlOf = (request: IncomingMessage & { readonly originalUrl?: string }): string =>
+const urlOf = (request: NodeRequest & { readonly originalUrl?: string }): string =>
   `http://${request.headers.host ?? "localhost"}${request.originalUrl ?? request.url ?? "/"}`
 
-const toRequest = (request: IncomingMessage, signal: AbortSignal): Request => {
+const toRequest = (request: NodeRequest, signal: AbortSignal): Request => {
   const { method = "GET" } = request
   const hasBody = method !== "GET" && method !== "HEAD"
   const init = { method, headers: headersOf(request), signal }
@@ -75,7 +95,7 @@ const toRequest = (request: IncomingMessage, signal: AbortSignal): Request => {
 }
 
 /** Done when the connection takes more, or is closed. */
-const room = (response: ServerResponse): Promise<void> =>
+const room = (response: NodeResponse): Promise<void> =>
   new Promise(resolve => {
     const done = (): void => {
       response.off("drain", done)
@@ -86,7 +106,7 @@ const room = (response: ServerResponse): Promise<void> =>
     response.once("close", done)
   })
 
-const send = async ({ body, headers, status }: Response, response: ServerResponse): Promise<void> => {
+const send = async ({ body, headers, status }: Response, response: NodeResponse): Promise<void> => {
   for (const [name, value] of headers) response.appendHeader(name, value)
   response.writeHead(status)
   if (body === null) return void response.end()
@@ -104,7 +124,7 @@ const send = async ({ body, headers, status }: Response, response: ServerRespons
  */
 export const toNodeHandler =
   (handler: Handler) =>
-  async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  async (request: NodeRequest, response: NodeResponse): Promise<void> => {
     const left = new AbortController()
     response.once("close", () => left.abort())
     try {

@@ -74,7 +74,7 @@ export const announceEnd = (record: RunRecord, callbacks: RunCallbacks, log: Log
     record.onClosed(([_, ...later]) => {
       // `onError` is about the first run, and the loop logs no failure of a run that has it.
       for (const { error, runId, status } of later) {
-        if (status === "failed") log(logError(`Run ${runId} failed: ${messageOf(error)}`, error))
+        if (status === "failed") log(logError(`Run ${runId} failed: ${messageOf(error)}`))
       }
     })
   }

@@ -39,7 +39,8 @@ export const fromPromise = <A>(run: () => Promise<A> | A): Effect.Effect<A, unkn
     return Effect.async(resume => {
       const fail = (cause: unknown) => resume(Effect.fail(inspectable(cause)))
       try {
-        const answer = within(run)
+        // The span of the fiber is the active one, whatever was active where the run was started.
+        const answer = within(() => fiber.currentTracer.context(run, fiber))
         if (Predicate.isPromiseLike(answer)) answer.then(value => resume(Effect.succeed(value)), fail)
         else resume(Effect.succeed(answer))
       } catch (cause) {

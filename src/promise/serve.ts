@@ -3,12 +3,11 @@
  *
  * @since 0.1.0
  */
-import type { IncomingMessage, ServerResponse } from "node:http"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { routerOfHost, toWebHandler } from "../http/Http.js"
-import { toNodeHandler } from "../http/nodeBridge.js"
+import { type NodeRequest, type NodeResponse, toNodeHandler } from "../http/nodeBridge.js"
 import { type RunLogLimits, type Settings, type StreamLimits, settingKinds } from "../http/settings.js"
 import { InvalidConfiguration } from "../protocol/Errors.js"
 import { squash } from "../protocol/foreignValue.js"
@@ -98,7 +97,7 @@ export interface WebHandler {
    * The same as a listener of Node's `http` server, for it and for the frameworks on top of it. It reads the body itself: mount
    * it before whatever parses bodies. Settles when the response is sent, or the client has left.
    */
-  readonly nodeHandler: (request: IncomingMessage, response: ServerResponse) => Promise<void>
+  readonly nodeHandler: (request: NodeRequest, response: NodeResponse) => Promise<void>
   /** Stops its runs and ends every stream. The container goes on. */
   readonly close: () => Promise<void>
   /** `await using` closes it at the end of the block. */

@@ -492,7 +492,10 @@ describe("a stream of events", () => {
     const { manager } = container({ storage: storageWith([suspendedTask("a")]) })
     await manager.registerTaskContext("a", {
       executor: async (_, { writer }) => {
-        for (let index = 0; index < 9000; index++) void writer.write(index)
+        for (let index = 0; index < 9000; index++) {
+          void writer.write(index)
+          if (index % 256 === 255) await new Promise(resolve => setTimeout(resolve))
+        }
         return "done"
       }
     })

@@ -27,7 +27,7 @@ const tracer = new BasicTracerProvider().getTracer("app")
 const calling = (tool: string) => [toolCall("c1", tool, {}), finish("tool-calls")]
 
 /** An agent whose tool tells which span is active in it. */
-const looker = (background = false, wait?: Promise<void>) => {
+const looker = (background = false, wait?: Promise<void>, id = "looker") => {
   const active: Array<string | undefined> = []
   const look = createTool({
     id: "look",
@@ -39,7 +39,8 @@ const looker = (background = false, wait?: Promise<void>) => {
     }
   })
   const agent = new Agent({
-    id: "looker",
+    id,
+    name: "looker",
     instructions: async () => "Be brief.",
     model: ScriptedModel.make([calling("look"), reply("Calm."), reply("Done.")], { modelId: "gpt-test" }),
     tools: { look }
@@ -101,7 +102,9 @@ describe("a container with telemetry", () => {
 
   it("puts runs below the spans that are active where they are started, many at once", async () => {
     const traces = new Traces()
-    const agents = Object.fromEntries(Array.from({ length: 8 }, (_, at) => [`a${at}`, looker().agent]))
+    const agents = Object.fromEntries(
+      Array.from({ length: 8 }, (_, at) => [`a${at}`, looker(false, undefined, `a${at}`).agent])
+    )
     await using eddy = new Eddy({ agents, telemetry: { layer: traces.layer } })
     const requests = Object.values(eddy.agents).map(agent => {
       const span = tracer.startSpan("request")

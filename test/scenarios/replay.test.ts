@@ -78,7 +78,11 @@ const toldOf = (outcome: Chunk.ToolResult | Chunk.Of<"tool-error">) => {
   const { toolCallId, toolName } = outcome.payload
   const tell = (type: string, value: unknown) => ({ toolCallId, toolName, output: { type, value } })
   if (outcome.type === "tool-error") {
-    return tell("error-text", outcome.payload.error instanceof Error ? outcome.payload.error.message : "")
+    const { error } = outcome.payload
+    if (!(error instanceof Error)) return tell("error-text", "")
+    // The fields that a tool gave its own error; errors of the library tell theirs in the message.
+    const code = !("_tag" in error) && "code" in error ? `\n${JSON.stringify({ code: error.code })}` : ""
+    return tell("error-text", error.message + code)
   }
   const { result } = outcome.payload
   return tell(typeof result === "string" ? "text" : "json", result)

@@ -15,6 +15,7 @@ import { squash } from "../../protocol/foreignValue.js"
 import { part } from "../../protocol/lazily.js"
 import { logError } from "../../protocol/logging.js"
 import { messageOf } from "../../protocol/safeJson.js"
+import { failureText } from "../../tool/failureText.js"
 import { runEnded } from "../telemetry/runEnded.js"
 import { storeLast } from "../thread.js"
 import type { Asked } from "./asking.js"
@@ -131,10 +132,11 @@ export const storing = <R>(run: Run<R>, end: RunEnd): State<R> => {
 
 /** Writes the failure of a run to the log: the one place, for both faces. A run that a busy thread refuses is no failure of the host. */
 const logFailure = <R>(run: Run<R>, error: RunError): void => {
-  const { agentId, control, runId } = run
-  if (control.takesFailure || error instanceof ThreadBusy) return
-  const line = logError(`Run ${runId} failed: ${messageOf(error)}`, error)
-  forkToEnd(run, Effect.annotateLogs(line, { runId, agentId }))
+  const { agentId, caller, control, runId } = run
+  // What a run fails with that serves a call is for the model of the caller.
+  if (control.takesFailure || caller.call !== undefined || error instanceof ThreadBusy) return
+  const line = logError(`Run ${runId} failed: ${messageOf(error)}`)
+  forkToEnd(run, Effect.annotateLogs(line, { runId, agentId, cause: failureText(error) }))
 }
 
 export const ended = <R>(run: Run<R>, end: RunEnd): State<R> => {
