@@ -3,7 +3,7 @@ import { Agent, BackgroundTasks, RunStore, TaskStore, ThreadStore, Tool } from "
 import { Http, serve } from "eddy/http"
 import { createTool, Eddy, InMemoryStore, Agent as PromiseAgent } from "eddy/promise"
 import { ScriptedModel } from "eddy/testing"
-import { Effect, Exit, HashMap, Layer, Logger, ManagedRuntime, Scope, Stream } from "effect"
+import { Data, Effect, Exit, HashMap, Layer, Logger, ManagedRuntime, Scope, Stream } from "effect"
 import { describe, expect, it, onTestFinished } from "vitest"
 
 const { finish, hang, reply, toolCall } = ScriptedModel
@@ -35,10 +35,13 @@ interface Trial {
 /** One way to run the agent: the lines that came of it. */
 type Way = (trial: Trial) => Promise<ReadonlyArray<Line>>
 
+class NoLuck extends Data.TaggedError("NoLuck")<{ readonly message: string }> {}
+
 const toolOf = ({ dies = false, isBackground = false }: Trial) =>
   Tool.make("work", {
     ...(isBackground ? { background: { enabled: true } } : {}),
-    execute: () => (dies ? Effect.die(new Error("No luck.")) : Effect.fail(new Error("No luck.")))
+    execute: () =>
+      dies ? Effect.die(new Error("No luck.")) : Effect.fail(new NoLuck({ message: "No luck." }))
   })
 
 const agentOf = (trial: Trial) =>

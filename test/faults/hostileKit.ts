@@ -225,9 +225,11 @@ const inEffect =
         return { chunks, isRefused: Exit.isFailure(exit) && chunks.length === 0, tasks }
       }).pipe(
         Effect.provide(
-          BackgroundTasks.layer({ enabled: world.isInBackground }).pipe(Layer.provideMerge(stores))
+          BackgroundTasks.layer({ enabled: world.isInBackground }).pipe(
+            Layer.provideMerge(stores),
+            Layer.provideMerge(world.isLoggerBroken ? shouting : logging)
+          )
         ),
-        Effect.provide(world.isLoggerBroken ? shouting : logging),
         Effect.orDie
       )
     )

@@ -54,8 +54,16 @@ describe("an id with a control character", () => {
     const call = { runId: id, toolCallId: "c", resumeData: 1 }
     const bodies: ReadonlyArray<readonly [path: string, field: string, body: object]> = [
       ["/agents/helper/stream", "runId", { messages: "Hello", runId: id }],
-      ["/agents/helper/stream", "memory.thread", { messages: "Hello", memory: { thread: id, resource: "r" } }],
-      ["/agents/helper/stream", "memory.resource", { messages: "Hello", memory: { thread: "t", resource: id } }],
+      [
+        "/agents/helper/stream",
+        "memory.thread",
+        { messages: "Hello", memory: { thread: id, resource: "r" } }
+      ],
+      [
+        "/agents/helper/stream",
+        "memory.resource",
+        { messages: "Hello", memory: { thread: "t", resource: id } }
+      ],
       ["/agents/helper/stream", "messages[0].id", { messages: [{ id, role: "user", content: "Hello" }] }],
       ["/agents/helper/resume-stream", "runId", call],
       ["/agents/helper/resume-stream", "toolCallId", { ...call, runId: "r", toolCallId: id }],
