@@ -61,7 +61,7 @@ const unknown = (entries: ReadonlyArray<Entry>, recalled: ReadonlyArray<ThreadMe
   }
 }
 
-/** Takes a turn, and hands it over however the fiber is interrupted meanwhile: whoever gets it ends it. */
+/** Takes a turn, and hands it over however the fiber is interrupted meanwhile: the caller that gets it ends it. */
 export const holdTurn = (
   store: ThreadStore["Type"],
   request: TurnRequest,

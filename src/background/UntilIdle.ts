@@ -53,7 +53,7 @@ const room = 64
 
 const isOutput = ({ type }: Chunk): boolean => type === "background-task-output"
 
-/** Chunks that somebody is behind with. When tasks write too much, each output replaces the oldest of its task; all else stays. */
+/** Chunks that a reader is behind with. When tasks write too much, each output replaces the oldest of its task; all else stays. */
 class Backlog {
   private chunks: Array<Chunk> = []
   private outputs = 0

@@ -30,7 +30,7 @@ export class Fibers {
 
   static readonly make: Effect.Effect<Fibers> = Effect.map(
     Effect.runtime<never>(),
-    // A logger that throws must not hold a fiber at its end: what fails is told to its owner.
+    // A logger that throws must not hold a fiber at its end: its owner gets the failure.
     runtime => new Fibers(Runtime.setFiberRef(runtime, FiberRef.unhandledErrorLogLevel, Option.none()))
   )
 

@@ -118,7 +118,7 @@ const perform = (core: Core, entry: Entry): Effect.Effect<Effect.Effect<void>> =
   }
   const throttle = new Throttle(core, entry)
   entry.flush = () => throttle.flush()
-  // What it wrote is told before its end.
+  // What it wrote is emitted before its end.
   return Effect.map(
     Effect.zipLeft(
       attempt(core, entry, executor, output => throttle.write(output)),

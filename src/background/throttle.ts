@@ -43,7 +43,7 @@ export class Throttle {
     this.onDrained?.()
   }
 
-  /** Waits until everything that is held is told, in turns; of what only time holds back, the last is told at once. */
+  /** Waits until everything that is held is emitted, in turns; of what only time holds back, the last is emitted at once. */
   readonly drained: Effect.Effect<void> = Effect.suspend(() => {
     if (this.core.settings.progressThrottleMs !== undefined) this.flush()
     if (MutableQueue.isEmpty(this.held)) return Effect.void

@@ -44,7 +44,7 @@ const fileIn = ({ field, record }: Place): ReadonlyArray<readonly [field: string
     return isRecord(value) ? fileIn({ field: at, record: value }) : []
   })
 
-/** Neither base64 nor the text of a URL: providers take the id of a file there, whoever stored it. */
+/** Neither base64 nor the text of a URL: providers take the id of a file there, also of a file of another user. */
 const isReference = (text: string): boolean => !text.includes(":") && /[^A-Za-z0-9+/=\s]/.test(text)
 
 const isFile = ({ record: { type } }: Place): boolean =>

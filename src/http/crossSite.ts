@@ -16,7 +16,7 @@ const safeMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"])
 /** Headers that no form and no script sets for another origin without a preflight, and that no proxy adds. */
 const customHeaders: ReadonlyArray<string> = ["x-requested-with", "x-on-disconnect"]
 
-/** Schemes of credentials that browsers add by themselves, whoever the request comes from. */
+/** Schemes of credentials that browsers add by themselves, whichever site sends the request. */
 const ambientSchemes = /^(?:basic|digest|negotiate|ntlm)\b/i
 
 export const isJson = (contentType: string | undefined): boolean =>

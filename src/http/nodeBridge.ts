@@ -130,7 +130,7 @@ export const toNodeHandler =
     try {
       await send(await handler(toRequest(request, left.signal)), response)
     } catch (error) {
-      // Of a client that has left there is nobody to answer.
+      // A client that has left gets no answer.
       if (left.signal.aborted) return
       response.destroy(error instanceof Error ? error : undefined)
     }

@@ -25,7 +25,7 @@ const snapshot = (): Within => {
 /** The asynchronous context of the run. Tasks inherit it with the other `FiberRef`s of their call. */
 const callContext = FiberRef.unsafeMake(anywhere)
 
-/** The functions that the effect calls have the asynchronous context of whoever calls this. */
+/** The functions that the effect calls have the asynchronous context of this call. */
 export const inCallContext = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.locally(effect, callContext, snapshot())
 

@@ -127,7 +127,7 @@ export class ThreadStore extends Context.Tag("eddy/ThreadStore")<
     /** Deletes the thread with its messages. Whether there was one. */
     readonly delete: (id: string) => Effect.Effect<boolean, StorageError>
     /**
-     * Waits until a run may speak in its thread, as `whenBusy` has it; whoever takes the turn ends it. Interrupted, the run leaves
+     * Waits until a run may speak in its thread, as `whenBusy` has it; the caller that takes the turn ends it. Interrupted, the run leaves
      * the line. Turns are those of this service: runs in other processes are not waited for. Fails with `ThreadBusy` under
      * `reject`.
      */

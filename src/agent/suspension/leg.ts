@@ -57,7 +57,7 @@ const noTool = (toolName: string): InvalidConfiguration =>
     message: `There is no tool "${toolName}" here that could be executed. Give it to the agent, or with \`tools\`, as when it was called.`
   })
 
-/** The thread and the owner of the run, also for whoever does not name them. Where there is no store of threads the run is refused. */
+/** The thread and the owner of the run, also where the caller does not name them. Where there is no store of threads the run is refused. */
 const placeOf = ({ resourceId, threadId }: SavedRun["stored"]): object => {
   if (resourceId === undefined) return {}
   return {

@@ -99,7 +99,7 @@ export const notPending = (
 }
 
 /**
- * Changes a run, again and again until nobody else was faster: `change` is called each time, with what is stored. A run that
+ * Changes a run, again and again until no other process was faster: `change` is called each time, with what is stored. A run that
  * is done is deleted. With a lease, its owner has one on the run from then on. The run as it is then.
  */
 export const change = <E>(
